@@ -1,0 +1,34 @@
+# Two commands prove the project on a fresh machine: `make demo` and `make test`. Everything lands in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+# two workers with one thread each beat one worker with two threads on the small tensors of the tests
+TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+.PHONY: demo test setup check bench clean
+
+demo: setup
+	$(BIN)/naysay demo
+
+test: setup
+	$(TESTS)
+
+setup: .venv/ready
+
+# torch first and by its exact version: a range may pull gigabytes of another build
+.venv/ready: requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,240 @@
+"""Labels: everything that says "not this class" becomes one (n, K) float matrix, `comp`.
+
+A row's mass says "not this class" and sums to 1: one label is one-hot, m labels weigh 1/m each, a label given twice weighs twice.
+A row of zeros is unlabelled. Augmented labels (soft rows) have the same type, so that every later stage takes one thing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from naysay.errors import InputError
+
+Contradictions = Literal["raise", "unlabel", "keep"]
+
+UNLABELLED = -1
+ROW_SUM_TOLERANCE = 1e-3  # rows of float16 embeddings pipelines sum to 1 only to their eleven bits
+
+
+def from_indices(y: Any, n_classes: int, *, contradictions: Contradictions = "raise") -> Tensor:
+    """Class numbers 0..K-1 as `comp` (n, K): `y` is (n,), (n, m), or ragged lists, one list of classes per instance.
+
+    -1 (or an empty list) means unlabelled. `contradictions` says what becomes of a row that names every class:
+    "raise", "unlabel" (a row of zeros) or "keep" (the counts as they are).
+    """
+    check_n_classes(n_classes)
+    rows, columns, n = _entries(y)
+    bad = (columns < UNLABELLED) | (columns >= n_classes)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise InputError(
+            f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {int(columns[at])} in row {int(rows[at])}. "
+            "If the classes are counted from 1, subtract 1."
+        )
+    given = columns != UNLABELLED
+    counts = np.bincount(rows[given] * n_classes + columns[given], minlength=n * n_classes).reshape(n, n_classes)
+    return _from_counts(counts, contradictions)
+
+
+def from_signed(votes: Any, n_classes: int, *, contradictions: Contradictions = "raise") -> Tensor:
+    """Signed votes (n, m) as `comp` (n, K), as programmatic labelling writes them.
+
+    Classes are counted from 1 here, because 0 abstains: -k means "not the k-th class", +k means "is the k-th class",
+    which says "not" of the K-1 others. Column k-1 of the result belongs to the k-th class.
+    """
+    check_n_classes(n_classes)
+    array = _integers(votes, "votes")
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise InputError(f"votes must be (n,) or (n, m), one column per labelling function; got shape {array.shape}.")
+    if array.size and np.abs(array).max() > n_classes:
+        worst = int(array.flat[np.abs(array).argmax()])
+        raise InputError(f"votes must be -{n_classes} to {n_classes} (0 abstains, classes are counted from 1); got {worst}.")
+    counts = np.zeros((len(array), n_classes), dtype=np.int64)
+    for k in range(1, n_classes + 1):
+        counts[:, k - 1] += (array == -k).sum(1)
+        positive = (array == k).sum(1)
+        counts += positive[:, None]
+        counts[:, k - 1] -= positive
+    return _from_counts(counts, contradictions)
+
+
+def from_table(
+    table: Mapping[str, Any] | Any,
+    classes: Sequence[Any] | None = None,
+    items: Sequence[Any] | None = None,
+    *,
+    item: str = "item",
+    label: str = "label",
+    annotator: str | None = None,
+    options: str | None = None,
+    contradictions: Contradictions = "raise",
+) -> Tensor:
+    """Long rows (item, label, and optionally annotator and options shown) as `comp` (n, K).
+
+    `table` is anything with columns by name: a dict of lists, a pandas DataFrame, a pyarrow Table. The result's rows follow
+    `items`, or the items in order of first appearance (`unique_items`); its columns follow `classes`, or the sorted names of all
+    labels and options. An empty or missing label says nothing. With `annotator`, one annotator naming the same class of the
+    same item twice counts once. With `options` (a list per row, or names joined by "|"), a label that was not among the options
+    shown is an error.
+    """
+    item_column, label_column = _column(table, item), _column(table, label)
+    shown = [_options(cell) for cell in _column(table, options)] if options is not None else None
+    if classes is None:
+        named = {name for name in label_column if not _is_missing(name)}
+        classes = sorted(named.union(*shown) if shown else named, key=lambda name: (str(type(name)), name))
+    check_n_classes(len(classes))
+    class_number = _numbered(classes, "classes")
+    item_list = unique_items(item_column) if items is None else list(items)
+    item_number = _numbered(item_list, "items")
+
+    pairs: list[tuple[int, int]] = []
+    seen: set[tuple[Any, int, int]] = set()
+    who = _column(table, annotator) if annotator is not None else None
+    for at, (name, its_label) in enumerate(zip(item_column, label_column, strict=True)):
+        if name not in item_number:
+            raise InputError(f"row {at} labels item {name!r}, which is not among the {len(item_list)} items; drop the row or add the item.")
+        if _is_missing(its_label):
+            continue
+        if its_label not in class_number:
+            raise InputError(f"row {at} names class {its_label!r}, which is not among the classes {_few(classes)}; correct its spelling.")
+        if shown is not None and its_label not in shown[at]:
+            raise InputError(f"row {at} names class {its_label!r}, which was not among the options shown {_few(shown[at])}.")
+        pair = item_number[name], class_number[its_label]
+        if who is not None:
+            if (who[at], *pair) in seen:
+                continue
+            seen.add((who[at], *pair))
+        pairs.append(pair)
+    flat = np.array(pairs, dtype=np.int64).reshape(-1, 2) @ np.array([len(classes), 1])
+    counts = np.bincount(flat, minlength=len(item_list) * len(classes)).reshape(len(item_list), len(classes))
+    return _from_counts(counts, contradictions, item_list)
+
+
+def unique_items(column: Sequence[Any]) -> list[Any]:
+    """The items of a long table in order of first appearance: the order of `from_table`'s rows."""
+    return list(dict.fromkeys(column))
+
+
+def validate(comp: Any, n_classes: int | None = None) -> Tensor:
+    """`comp` as a float tensor (n, K) whose rows are known to be non-negative and to sum to 1, or to 0 where unlabelled."""
+    tensor = torch.as_tensor(comp)
+    if tensor.ndim != 2:
+        raise InputError(
+            f"comp must be an (n, K) matrix, one column per class; got shape {tuple(tensor.shape)}. "
+            "For class numbers use naysay.labels.from_indices(y, n_classes)."
+        )
+    if not tensor.is_floating_point():
+        raise InputError(
+            f"comp must be a float matrix whose rows sum to 1; got {str(tensor.dtype).removeprefix('torch.')} values. "
+            "For class numbers use naysay.labels.from_indices(y, n_classes)."
+        )
+    if n_classes is not None and tensor.shape[1] != n_classes:
+        raise InputError(f"comp must have one column per class; got {tensor.shape[1]} columns for {n_classes} classes.")
+    check_n_classes(tensor.shape[1])
+    if not bool(torch.isfinite(tensor).all()) or bool((tensor < 0).any()):
+        at = int((~torch.isfinite(tensor) | (tensor < 0)).any(1).nonzero()[0])
+        raise InputError(f"comp must hold finite numbers of at least 0; got {[round(v, 4) for v in tensor[at].tolist()]} in row {at}.")
+    sums = tensor.double().sum(1)
+    off = ((sums - 1).abs() > ROW_SUM_TOLERANCE) & (sums != 0)
+    if bool(off.any()):
+        at = int(off.nonzero()[0])
+        raise InputError(
+            f"rows of comp must sum to 1 (or to 0 where unlabelled); row {at} sums to {float(sums[at]):.4g}. "
+            "Divide each row by its sum, or build comp with naysay.labels.from_indices."
+        )
+    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
+
+
+def check_n_classes(n_classes: int) -> None:
+    """Complementary labels need at least three classes."""
+    if n_classes == 2:
+        raise InputError(
+            'complementary labels need at least 3 classes; got 2, where "not a" already says "is b": '
+            "these are ordinary labels in disguise, so swap them and train any ordinary classifier."
+        )
+    if n_classes < 2:
+        raise InputError(f"complementary labels need at least 3 classes; got {n_classes}.")
+
+
+def _from_counts(counts: NDArray[np.int64], contradictions: str, items: Sequence[Any] | None = None) -> Tensor:
+    """How often each row names each class, as `comp`."""
+    if contradictions not in ("raise", "unlabel", "keep"):
+        raise InputError(f'contradictions must be "raise", "unlabel" or "keep"; got {contradictions!r}.')
+    everything = counts.min(axis=1, initial=1) > 0
+    if everything.any() and contradictions == "raise":
+        at = int(np.flatnonzero(everything)[0])
+        where = f"row {at}" if items is None else f"item {items[at]!r}"
+        raise InputError(
+            f"{where} names every class as wrong, which cannot be ({int(everything.sum())} such rows); drop its labels, "
+            'or pass contradictions="unlabel" (ignore such rows) or "keep" (weigh the classes by how often they were named).'
+        )
+    if contradictions == "unlabel":
+        counts = np.where(everything[:, None], 0, counts)
+    total = counts.sum(1, keepdims=True)
+    return torch.from_numpy((counts / np.maximum(total, 1)).astype(np.float32))
+
+
+def _entries(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """The (row, class) entries of (n,), (n, m) or ragged class numbers, and n."""
+    if isinstance(y, list | tuple) and any(isinstance(row, list | tuple | np.ndarray | Tensor | set | frozenset) for row in y):
+        lists = [_integers(list(row) if isinstance(row, set | frozenset) else row, f"row {i}").reshape(-1) for i, row in enumerate(y)]
+        rows = np.repeat(np.arange(len(lists)), [len(row) for row in lists])
+        return rows, np.concatenate([np.empty(0, dtype=np.int64), *lists]), len(lists)
+    array = _integers(y, "y")
+    if array.ndim not in (1, 2):
+        raise InputError(f"class numbers must be (n,), (n, m) or a list of lists; got shape {array.shape}.")
+    columns = array if array.ndim == 2 else array[:, None]
+    return np.repeat(np.arange(len(array)), columns.shape[1]), columns.reshape(-1), len(array)
+
+
+def _integers(values: Any, what: str) -> NDArray[np.int64]:
+    array = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values)
+    if array.dtype == bool or (array.size and array.dtype.kind not in "iuf"):
+        raise InputError(
+            f"{what} must hold class numbers; got {array.dtype.name} values such as {array.flat[0]!r}. "
+            "For class names use naysay.labels.from_table or naysay.ComplementaryClassifier."
+        )
+    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.trunc(array)).all()):
+        raise InputError(f"{what} must hold whole class numbers; got fractions or NaN. For soft labels use naysay.labels.validate.")
+    return array.astype(np.int64)
+
+
+def _column(table: Any, name: str) -> list[Any]:
+    try:
+        column = table[name]
+    except (KeyError, IndexError, TypeError):
+        names = getattr(table, "column_names", None)
+        known = _few(list(table) if names is None else names) if names is not None or hasattr(table, "__iter__") else "unnamed"
+        raise InputError(f"the table has no column {name!r}; its columns are {known}.") from None
+    if hasattr(column, "to_pylist"):
+        return list(column.to_pylist())
+    return list(column.tolist() if hasattr(column, "tolist") else column)
+
+
+def _options(cell: Any) -> frozenset[Any]:
+    if _is_missing(cell):
+        return frozenset()
+    return frozenset(part.strip() for part in cell.split("|")) if isinstance(cell, str) else frozenset(cell)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and np.isnan(value))
+
+
+def _numbered(names: Sequence[Any], what: str) -> dict[Any, int]:
+    numbers = {name: i for i, name in enumerate(names)}
+    if len(numbers) != len(names):
+        twice = next(name for i, name in enumerate(names) if numbers[name] != i)
+        raise InputError(f"{what} must be distinct; got {twice!r} more than once.")
+    return numbers
+
+
+def _few(names: Any) -> str:
+    names = [str(name) for name in names]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,0 +1,96 @@
+"""Losses: what a model pays for believing in a class that was named as wrong. All of them take soft labels.
+
+`LOSSES` is the table; `compute(name, logits, comp, T)` the batch's scalar.
+To add a loss: its matrix in a file of this folder, its row here.
+"""
+
+from typing import Any
+
+from torch import Tensor
+
+from naysay import transition
+from naysay.errors import InputError, unknown
+from naysay.losses import discriminative, estimates, multiple, order, pairwise, surrogate, unbiased
+from naysay.losses.estimates import TrainableTransition, nearest_row
+from naysay.losses.table import Loss, PerClassRisk, PerInstance, Separable
+
+__all__ = [
+    "LOSSES",
+    "Loss",
+    "PerClassRisk",
+    "PerInstance",
+    "Separable",
+    "compute",
+    "get",
+    "nearest_row",
+    "predict",
+    "prepare",
+    "trainable_transition",
+]
+
+_FWD = surrogate.forward_correction
+_INVERSE = unbiased.ordinary_weights
+_ROWS: tuple[Loss, ...] = (
+    Separable("pc", "Ishida et al. 2017", pairwise.comparison, saturates=True),
+    Separable("ure", "Ishida et al. 2019", unbiased.unbiased, uses_T=True, prepare=_INVERSE),
+    PerClassRisk("ure-nn", "Ishida et al. 2019", unbiased.class_risks, unbiased.non_negative, uses_T=True, prepare=_INVERSE),
+    PerClassRisk("ure-ga", "Ishida et al. 2019", unbiased.class_risks, unbiased.gradient_ascent, uses_T=True, prepare=_INVERSE),
+    Separable("scl-nl", "Chou et al. 2020", surrogate.negative_learning, takes_eps=True),
+    Separable("scl-exp", "Chou et al. 2020", surrogate.exponential, saturates=True),
+    Separable("fwd", "Yu et al. 2018", _FWD, uses_T=True, takes_eps=True),
+    Separable("l-uw", "Gao & Zhang 2021", discriminative.unweighted, saturates=True, takes_eps=True),
+    Separable("l-w", "Gao & Zhang 2021", discriminative.weighted, saturates=True, takes_eps=True),
+    Separable("op", "Liu et al. 2023", order.order_preserving),
+    Separable("op-w", "Liu et al. 2023", order.weighted),
+    PerInstance("mcl-mae", "Feng et al. 2020", multiple.absolute, saturates=True),
+    PerInstance("mcl-exp", "Feng et al. 2020", multiple.exponential, saturates=True),
+    PerInstance("mcl-log", "Feng et al. 2020", multiple.logarithmic, takes_eps=True),
+    Separable("cpe-i", "Lin & Lin 2023", estimates.direct, decode=estimates.decode_direct),
+    Separable("cpe-f", "Lin & Lin 2023", _FWD, uses_T=True, takes_eps=True, decode=estimates.decode_through),
+    Separable("cpe-t", "Lin & Lin 2023", _FWD, uses_T=True, learns_T=True, takes_eps=True, decode=estimates.decode_through),
+)
+LOSSES = {row.name: row for row in _ROWS}
+
+
+def get(name: str) -> Loss:
+    """The row of the table, or an error that names the nearest ones."""
+    if name not in LOSSES:
+        raise unknown("loss", name, LOSSES)
+    return LOSSES[name]
+
+
+def compute(name: str, logits: Tensor, comp: Tensor, T: Any = None, *, eps: float = 0.0) -> Tensor:
+    """The batch's scalar loss of logits (n, K) under labels comp (n, K). T (K, K) is uniform unless given.
+
+    `eps` is the floor that published code adds inside logarithms (1e-6); 0, the default, works in log space and needs none.
+    For ure-ga the scalar is what the step minimises, which is not the risk while a class's risk is negative.
+    """
+    loss = get(name)
+    if logits.ndim != 2 or logits.shape != comp.shape:
+        raise InputError(
+            f"logits and comp must both be (n, K), one column per class; got {tuple(logits.shape)} and {tuple(comp.shape)}. "
+            "For class numbers use naysay.labels.from_indices(y, n_classes)."
+        )
+    if eps and not loss.takes_eps:
+        takers = ", ".join(row.name for row in _ROWS if row.takes_eps)
+        raise InputError(f"loss {name} has no logarithm that takes eps (got eps={eps}); leave it at 0. The losses that do: {takers}.")
+    return loss.combine(loss.terms(logits, comp.to(logits), prepare(name, T, logits), eps).mean(0))
+
+
+def predict(name: str, logits: Tensor, T: Any = None) -> Tensor:
+    """The class (n,) that a model trained with this loss predicts: the largest logit, or for cpe-* the nearest row of T."""
+    return get(name).decode(logits, _checked(T, logits.shape[1]).to(logits))
+
+
+def trainable_transition(T: Any) -> TrainableTransition:
+    """The module that cpe-t trains beside the model; calling it gives T."""
+    return TrainableTransition(transition.validate(T))
+
+
+def prepare(name: str, T: Any, like: Tensor) -> Tensor:
+    """What the loss's `terms` need of T (K, K), uniform by default, checked: done once, in the dtype and on the device of logits `like`."""
+    return get(name).prepare(_checked(T, like.shape[1])).to(like)
+
+
+def _checked(T: Any, n_classes: int) -> Tensor:
+    return transition.uniform(n_classes) if T is None else transition.validate(T, n_classes)

@@ -1,0 +1,86 @@
+"""What a loss is: a frozen row of the table.
+
+Most losses are a matrix `L[i, k] = loss of "instance i is not class k"`: with labels z an instance's loss is `sum_k z[i, k] L[i, k]`,
+so soft labels need no second definition. The batch's loss is always `combine(terms(logits, comp, prepared).mean(0))`, in two steps, so
+that several processes can average the mean before it is combined.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+
+from torch import Tensor
+
+Decode = Callable[[Tensor, Tensor], Tensor]
+
+
+def as_given(T: Tensor) -> Tensor:
+    """T itself: what all losses but ure* need of it."""
+    return T
+
+
+def most_likely(logits: Tensor, T: Tensor) -> Tensor:
+    """The class (n,) with the largest logit: how all losses but cpe-* predict."""
+    return logits.argmax(1)
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """What all rows share.
+
+    `prepare(T)` is done once, in float64, and gives what `terms` needs of T (the inverse for ure*, else T itself); it is then moved to
+    the logits' dtype and device (`naysay.losses.prepare` does both). `eps` is the floor that published code puts inside a logarithm.
+    """
+
+    name: str
+    paper: str
+    _: KW_ONLY
+    uses_T: bool = False  # the formula needs to know how labels come about; the others assume nothing, or uniform labels
+    learns_T: bool = False  # T is a parameter that is trained along (see trainable_transition)
+    saturates: bool = False  # bounded: by the formula itself, the gradient of a confidently wrong prediction vanishes
+    takes_eps: bool = False  # published code adds 1e-6 inside a logarithm
+    prepare: Callable[[Tensor], Tensor] = as_given
+    decode: Decode = most_likely
+
+    @abstractmethod
+    def terms(self, logits: Tensor, comp: Tensor, prepared: Tensor, eps: float = 0.0) -> Tensor:
+        """What is averaged over the batch: (n,), or (n, K) where the loss is not a sum over instances."""
+
+    def combine(self, mean: Tensor) -> Tensor:
+        """The batch's loss from the mean of the terms: the mean itself, where the loss is a sum over instances."""
+        return mean
+
+
+@dataclass(frozen=True)
+class Separable(Loss):
+    """A loss given by its matrix L (n, K), (logits, prepared) -> L: linear in the labels."""
+
+    matrix: Callable[..., Tensor]
+
+    def terms(self, logits: Tensor, comp: Tensor, prepared: Tensor, eps: float = 0.0) -> Tensor:
+        matrix = self.matrix(logits, prepared, eps) if self.takes_eps else self.matrix(logits, prepared)
+        return (comp * matrix).sum(1)
+
+
+@dataclass(frozen=True)
+class PerInstance(Loss):
+    """A loss of an instance's whole label set, (logits, comp) -> (n,): not linear in the labels."""
+
+    instance: Callable[..., Tensor]
+
+    def terms(self, logits: Tensor, comp: Tensor, prepared: Tensor, eps: float = 0.0) -> Tensor:
+        return self.instance(logits, comp, eps) if self.takes_eps else self.instance(logits, comp)
+
+
+@dataclass(frozen=True)
+class PerClassRisk(Loss):
+    """A loss of the batch's K ordinary-class risks, (logits, comp, prepared) -> (n, K), joined by `join`: not a sum over instances."""
+
+    risks: Callable[[Tensor, Tensor, Tensor], Tensor]
+    join: Callable[[Tensor], Tensor]
+
+    def terms(self, logits: Tensor, comp: Tensor, prepared: Tensor, eps: float = 0.0) -> Tensor:
+        return self.risks(logits, comp, prepared)
+
+    def combine(self, mean: Tensor) -> Tensor:
+        return self.join(mean)

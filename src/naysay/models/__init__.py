@@ -1,0 +1,97 @@
+"""Models: what turns an instance into logits, and into the representation just before them.
+
+Every model is a `Classifier`: an encoder, then one linear head. `model(x)` gives logits (n, K), never probabilities;
+`model.represent(x)` gives the representation (n, d) before the last layer. Images come channels first, as floats.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from naysay.errors import InputError, unknown
+from naysay.models.lenet import lenet_encoder
+from naysay.models.resnet import resnet18_encoder
+from naysay.seeds import torch_stream
+
+__all__ = ["MODELS", "Classifier", "ModelRow", "build", "resnet18_encoder"]
+
+
+class Classifier(nn.Module):
+    """An encoder (n, ...) -> (n, d) with a linear head (n, d) -> (n, K)."""
+
+    def __init__(self, encoder: nn.Module, width: int, n_classes: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Linear(width, n_classes)
+
+    def represent(self, x: Tensor) -> Tensor:
+        """The representation (n, d) before the last layer."""
+        representation: Tensor = self.encoder(x)
+        return representation
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits (n, K)."""
+        logits: Tensor = self.head(self.encoder(x))
+        return logits
+
+
+Shape = tuple[int, ...]
+
+
+def _linear(shape: Shape) -> tuple[nn.Module, int]:
+    return nn.Flatten(), math.prod(shape)
+
+
+def _mlp(shape: Shape, hidden: int = 256) -> tuple[nn.Module, int]:
+    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), hidden), nn.ReLU()), hidden
+
+
+def _lenet(shape: Shape) -> tuple[nn.Module, int]:
+    return lenet_encoder(shape), 84
+
+
+def _resnet18(shape: Shape) -> tuple[nn.Module, int]:
+    return resnet18_encoder(shape[0]), 512
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One row of the table: `encoder` maps an input shape (and the row's own options) to a module and its width d."""
+
+    name: str
+    encoder: Callable[..., tuple[nn.Module, int]]
+    smallest: int  # images need at least this many pixels a side; 0: tables are fine too
+    about: str
+
+
+MODELS = {
+    row.name: row
+    for row in (
+        ModelRow("linear", _linear, 0, "one linear layer"),
+        ModelRow("mlp", _mlp, 0, "one hidden layer of `hidden` (256) rectified units: 784-256-10 on MNIST"),
+        ModelRow("lenet", _lenet, 12, "LeNet-5 with rectified units and max-pooling, for 28 x 28 and 32 x 32"),
+        ModelRow("resnet18", _resnet18, 8, "ResNet-18 with the CIFAR stem (3 x 3, no pooling), for 32 x 32 and 64 x 64"),
+    )
+}
+
+
+def build(name: str, input_shape: Shape, n_classes: int, seed: int = 0, **options: int) -> Classifier:
+    """The model `name` for inputs of `input_shape`, (d,) or (C, H, W), its weights drawn from the stream "model" of `seed`."""
+    if name not in MODELS:
+        raise unknown("model", name, MODELS)
+    row = MODELS[name]
+    if len(input_shape) not in (1, 3) or min(input_shape) < 1:
+        raise InputError(f"input_shape must be (d,) for tables or (C, H, W) for images; got {tuple(input_shape)}.")
+    if row.smallest and (len(input_shape) != 3 or min(input_shape[1:]) < row.smallest):
+        raise InputError(
+            f"{name} needs images (C, H, W) of at least {row.smallest} x {row.smallest} pixels; "
+            f"got input_shape {tuple(input_shape)}. For tables and tiny images use mlp or linear."
+        )
+    # modules draw their weights from torch's global generator: lend it our stream, and give it back as it was
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(torch_stream(seed, "model").initial_seed())
+        encoder, width = row.encoder(tuple(input_shape), **options)
+        return Classifier(encoder, width, n_classes)

@@ -1,0 +1,132 @@
+"""Transition matrices: uniform, biased, noisy, and those that people and machines were seen to have.
+
+`T` is a float64 (K, K) tensor; row y is the distribution of the label named as wrong when the true class is y, so rows sum to 1.
+The diagonal is 0 unless labels are noisy. float64, because some losses solve with T and T may be ill-conditioned.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from naysay.errors import InputError, unknown
+from naysay.labels import check_n_classes
+from naysay.seeds import torch_stream
+
+ROW_SUM_TOLERANCE = 1e-4  # published matrices are printed with four decimals
+LARGEST_CONDITION = 1e6  # beyond it, float32 features of the answer are noise
+
+# The share of labels that go to each of three groups of the K-1 wrong classes (Lin & Lin 2023, after Gao & Zhang 2021)
+STRENGTHS = {"weak": (0.45, 0.30, 0.25), "strong": (0.75, 0.24, 0.01)}
+
+
+def uniform(n_classes: int) -> Tensor:
+    """Every wrong class is named equally often: 1/(K-1) off the diagonal."""
+    check_n_classes(n_classes)
+    return (1 - torch.eye(n_classes, dtype=torch.float64)) / (n_classes - 1)
+
+
+def biased(n_classes: int, strength: str | Sequence[float] = "strong", seed: int = 0) -> Tensor:
+    """Each class has wrong classes it prefers to name: "weak", "strong", or the shares of any number of groups.
+
+    For each true class, the wrong classes are dealt at random into groups as equal as can be; a group's share is split evenly.
+    When K-1 is smaller than the number of groups, the shares of the groups that stay empty go to the others in proportion.
+    """
+    check_n_classes(n_classes)
+    if isinstance(strength, str):
+        if strength not in STRENGTHS:
+            raise unknown("strength", strength, STRENGTHS)
+        strength = STRENGTHS[strength]
+    shares = torch.tensor(list(strength), dtype=torch.float64)
+    if len(shares) == 0 or bool((shares < 0).any()) or not torch.isclose(shares.sum(), torch.tensor(1.0, dtype=torch.float64)):
+        raise InputError(f"the groups' shares must be at least 0 and sum to 1; got {list(strength)}.")
+    generator = torch_stream(seed, "biased transition")
+    group = torch.arange(n_classes - 1) * len(shares) // (n_classes - 1) if n_classes > len(shares) else torch.arange(n_classes - 1)
+    dealt = shares[group] / torch.bincount(group)[group]
+    T = torch.zeros(n_classes, n_classes, dtype=torch.float64)
+    for y in range(n_classes):
+        others = torch.arange(n_classes)[torch.arange(n_classes) != y]
+        T[y, others[torch.randperm(n_classes - 1, generator=generator)]] = dealt / dealt.sum()
+    return T
+
+
+def noisy(T: Tensor, rate: float) -> Tensor:
+    """A share `rate` of the labels is drawn from all K classes, the true one included: (1 - rate) T + rate / K."""
+    T = validate(T)
+    if not 0 <= rate <= 1:
+        raise InputError(f"the noise rate must be 0 to 1; got {rate}.")
+    return (1 - rate) * T + rate / len(T)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A transition matrix as somebody published it: its counts or probabilities, the classes, and where it comes from."""
+
+    name: str
+    about: str
+    source: str
+
+
+HUMAN = {
+    row.name: row
+    for row in (
+        Published("clcifar10", "three human labels per CIFAR-10 image (read off a published heat map, about +-0.0014)", "CLCIFAR10"),
+        Published("clcifar10-first", "one human label per CIFAR-10 image, exact counts", "CLCIFAR10"),
+        Published("clcifar20", "three human labels per CIFAR-100 image in 20 classes, exact counts", "CLCIFAR20"),
+        Published("aclcifar10", "nine labels per CIFAR-10 image by LLaVA, exact counts", "ACLCIFAR10"),
+        Published("aclcifar10r", "six labels per CIFAR-10 image by LLaVA, options in random order, exact counts", "ACLCIFAR10-R"),
+        Published("aclcifar20", "three labels per CIFAR-100 image in 20 classes by LLaVA, exact counts", "ACLCIFAR20"),
+    )
+}
+
+
+def human(name: str) -> Tensor:
+    """A published matrix by name (see `HUMAN`): how annotators chose what to name as wrong."""
+    if name not in HUMAN:
+        raise unknown("published transition matrix", name, HUMAN)
+    counts = torch.tensor(_published()[name], dtype=torch.float64)
+    return counts / counts.sum(1, keepdim=True)
+
+
+@cache
+def _published() -> dict[str, list[list[float]]]:
+    matrices: dict[str, list[list[float]]] = json.loads(resources.files("naysay.transition").joinpath("published.json").read_text())
+    return matrices
+
+
+def validate(T: Any, n_classes: int | None = None) -> Tensor:
+    """`T` as a float64 (K, K) tensor whose rows are known to be distributions."""
+    matrix = torch.as_tensor(T).detach().to(torch.float64) if not isinstance(T, Tensor) else T.to(torch.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"T must be a (K, K) matrix, a row per true class; got shape {tuple(matrix.shape)}.")
+    if n_classes is not None and len(matrix) != n_classes:
+        raise InputError(f"T must have a row and a column per class; got {len(matrix)} rows for {n_classes} classes.")
+    check_n_classes(len(matrix))
+    if not bool(torch.isfinite(matrix).all()) or bool((matrix < 0).any()):
+        raise InputError(
+            "T must hold probabilities, T[y, k] = P(k is named as wrong | true class y); got negative numbers, NaN or infinity."
+        )
+    sums = matrix.sum(1)
+    if bool(((sums - 1).abs() > ROW_SUM_TOLERANCE).any()):
+        at = int((sums - 1).abs().argmax())
+        turned = bool(((matrix.sum(0) - 1).abs() <= ROW_SUM_TOLERANCE).all())
+        way_out = "Its columns do: pass T.T." if turned else "Divide each row by its sum."
+        raise InputError(f"rows of T must sum to 1; row {at} sums to {float(sums[at]):.4g}. {way_out}")
+    return matrix
+
+
+def solve(T: Tensor, right: Tensor) -> Tensor:
+    """X with T X = right. Refused where T cannot be solved with: the answer would be rounding error."""
+    condition = float(torch.linalg.cond(T.detach()))
+    if not condition < LARGEST_CONDITION:
+        raise InputError(
+            f"T cannot be solved with (condition number {condition:.2g}, at most {LARGEST_CONDITION:.0g} is allowed), so unbiased risk "
+            "estimates do not exist for it. Use a loss that needs no inverse (fwd, scl-nl, cpe-f) or another T."
+        )
+    solution: Tensor = torch.linalg.solve(T, right)
+    return solution

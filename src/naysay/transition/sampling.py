@@ -1,0 +1,51 @@
+"""Drawing complementary labels from ordinary ones, and counting them back. Truth is allowed here: this is where labels come from."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from naysay import labels
+from naysay.errors import InputError
+from naysay.seeds import torch_stream
+from naysay.transition.matrices import validate
+
+
+def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bool = False) -> Tensor:
+    """Class numbers (n, n_labels) named as wrong: row i is drawn from T[y_true[i]], each class at most once unless `replace`.
+
+    Without replacement, label after label is drawn in proportion to what T leaves (as one would with an urn).
+    """
+    T = validate(T)
+    y_true = torch.as_tensor(y_true, dtype=torch.int64)
+    if y_true.ndim != 1 or (len(y_true) and (int(y_true.min()) < 0 or int(y_true.max()) >= len(T))):
+        raise InputError(f"y_true must be (n,) class numbers 0 to {len(T) - 1}, as T has {len(T)} rows.")
+    fewest = int((T > 0).sum(1).min())
+    if n_labels < 1 or (not replace and n_labels > fewest):
+        raise InputError(f"n_labels must be 1 to {fewest}, the classes T can name for every true class; got {n_labels}.")
+    generator = torch_stream(seed, "complementary labels")
+    if replace or n_labels == 1:
+        # inverse of the cumulative distribution; the last column is forced to 1 against rounding
+        edges = T.cumsum(1)
+        edges[edges >= edges[:, -1:] - 1e-12] = 2.0
+        u = torch.rand(len(y_true), n_labels, dtype=torch.float64, generator=generator)
+        return torch.searchsorted(edges[y_true], u, right=True)
+    # the n largest of log T + Gumbel noise are n draws without replacement (Plackett-Luce)
+    gumbel = -torch.empty(len(y_true), len(T), dtype=torch.float64).exponential_(generator=generator).log()
+    drawn: Tensor = (T.log()[y_true] + gumbel).topk(n_labels, dim=1).indices
+    return drawn
+
+
+def oracle_empirical(y_true: Any, comp: Any) -> Tensor:
+    """The T (K, K) that labels show: row y is the mean of the labelled rows of `comp` (n, K) with true class y."""
+    comp = labels.validate(comp).double()
+    y_true = torch.as_tensor(y_true, dtype=torch.int64)
+    if y_true.shape != comp.shape[:1]:
+        raise InputError(f"y_true must have one class number per row of comp; got {tuple(y_true.shape)} for {len(comp)} rows.")
+    if len(y_true) and (int(y_true.min()) < 0 or int(y_true.max()) >= comp.shape[1]):
+        raise InputError(f"y_true must be class numbers 0 to {comp.shape[1] - 1}; got {int(y_true.min())} to {int(y_true.max())}.")
+    total = torch.zeros(comp.shape[1], comp.shape[1], dtype=torch.float64).index_add_(0, y_true, comp)
+    count = total.sum(1, keepdim=True)
+    if bool((count == 0).any()):
+        raise InputError(f"class {int((count == 0).flatten().nonzero()[0])} has no labelled instance, so its row of T cannot be counted.")
+    return total / count
