@@ -23,7 +23,7 @@ STAGES = [
     {"selection", "metrics"},
     {"training"},
     {"estimators"},
-    {"paper", "report", "engine"},
+    {"paper", "report", "audit", "engine"},
     {"cli"},
 ]
 RANK = {name: rank for rank, stage in enumerate(STAGES) for name in stage}

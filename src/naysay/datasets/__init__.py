@@ -1,0 +1,82 @@
+"""Data: the sets the field uses, by name, and a user's own, from a folder, a table or arrays.
+
+    data = load("digits")                     # embedded; the others from the data folder, or downloaded into it
+    data.x_train, data.y_train, data.classes  # numpy arrays; images uint8 with channels last, labels class numbers
+    items = read("flowers.csv", id="name", label="not_label")
+
+A named set lies as one npz file in the data folder (`store`). Where it does not, its published files are brought there (`download`) as the
+table says (`catalog`) and decoded (`idx`, `cifar`, `annotated`). One's own data goes through `tables`, `images` or `arrays`.
+"""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from naysay.datasets import store
+from naysay.datasets.arrays import read_arrays
+from naysay.datasets.catalog import CATALOG, Entry
+from naysay.datasets.dataset import Dataset, faults, from_arrays
+from naysay.datasets.download import Source, fetch
+from naysay.datasets.images import from_folder
+from naysay.datasets.items import Items
+from naysay.datasets.tables import read_columns, read_table
+from naysay.errors import InputError, unknown
+
+__all__ = [
+    "CATALOG",
+    "NAMES",
+    "Dataset",
+    "Entry",
+    "Items",
+    "Source",
+    "data_folder",
+    "from_folder",
+    "load",
+    "read",
+    "read_arrays",
+    "read_columns",
+    "read_table",
+]
+
+NAMES = tuple(CATALOG)
+data_folder = store.folder
+
+
+def load(name: str = "digits", data: str | PathLike[str] | None = None) -> Dataset:
+    """The set `name` of `NAMES`, from the data folder `data` (else $NAYSAY_DATA, else the cache folder); downloaded if it is not there."""
+    if name not in CATALOG:
+        raise unknown("dataset", name, CATALOG)
+    entry = CATALOG[name]
+    if entry.decode and not entry.sources:
+        return from_arrays(name, {**entry.decode(), "classes": np.array(entry.classes)})
+    folder = store.folder(data)
+    path = folder / f"{name}.npz"
+    if not path.exists():
+        _make(name, entry, path)
+    return store.read(path, name, entry.shape)
+
+
+def read(path: str | PathLike[str], **columns: Any) -> Items:
+    """A user's own data: a folder of images (`from_folder`), `.npy` or `.npz` (`read_arrays`), CSV or Parquet (`read_table`).
+
+    `columns` are the keywords of that function: id=, label=, features=, truth=; for a folder labels=, id=, label=, size=.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path} does not exist. Give a folder of images, or a .npy, .npz, CSV or Parquet file.")
+    if path.is_dir():
+        return from_folder(path, **columns)
+    return read_arrays(path, **columns) if path.suffix.lower() in (".npy", ".npz") else read_table(path, **columns)
+
+
+def _make(name: str, entry: Entry, path: Path) -> None:
+    """Write the npz file of a set from its published files."""
+    if entry.decode is None:
+        raise InputError(f"{name!r} is not published and cannot be downloaded. Put {name}.npz in {path.parent}.")
+    files = [fetch(source, path.parent, name) for source in entry.sources]
+    arrays = {**entry.decode(*files), "classes": np.array(entry.classes)}
+    for wrong in faults(arrays, entry.shape):
+        raise InputError(f"the files of {name!r} in {path.parent / 'originals'} do not fit: {wrong}. Delete them and load it again.")
+    store.write(path, arrays)

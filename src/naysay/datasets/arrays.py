@@ -1,0 +1,84 @@
+"""A user's arrays: one `.npy` of features or images, or an `.npz` that names its parts.
+
+A `.npy` is mapped, not read, so that it may be larger than memory. In an `.npz` the instances are `x` (or `x_train`), the ids `ids`, the
+complementary labels `labels` (or `comp_train`): class numbers or names, (n,) or (n, m), -1 or "" for none; other names can be given.
+"""
+
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from naysay.datasets.dataset import Array, unfinite_row
+from naysay.datasets.items import Items, Texts
+from naysay.datasets.store import UNREADABLE, read_npz
+from naysay.errors import InputError, unknown
+
+
+def read_arrays(
+    path: str | PathLike[str],
+    *,
+    id: str | None = None,
+    label: str | None = None,
+    features: str | None = None,
+    truth: str | None = None,
+) -> Items:
+    """The instances in a `.npy` or `.npz` file; `id`, `label`, `features` and `truth` name arrays of the latter."""
+    path = Path(path)
+    if path.suffix.lower() == ".npy":
+        return _items(path, _read_npy(path), None, None, None)
+    arrays = read_npz(path)
+    for name in (id, label, features, truth):
+        if name is not None and name not in arrays:
+            raise unknown(f"array of {path}", name, arrays)
+    x = arrays[features] if features else _first(arrays, "x", "x_train")
+    if x is None:
+        raise InputError(f"{path} must hold an array x; got {', '.join(arrays) or 'nothing'}. Name the instances with features=.")
+    ids, labels = (arrays[id] if id else arrays.get("ids")), (arrays[label] if label else _first(arrays, "labels", "comp_train"))
+    return _items(path, x, ids, labels, arrays[truth] if truth else None)
+
+
+def _first(arrays: dict[str, Array], *names: str) -> Array | None:
+    return next((arrays[name] for name in names if name in arrays), None)
+
+
+def _read_npy(path: Path) -> Array:
+    try:
+        x: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except UNREADABLE as error:
+        raise InputError(f"{path} cannot be read as .npy ({error}). Write it again with numpy.save.") from error
+    if not isinstance(x, np.ndarray):
+        x.close()
+        raise InputError(f"{path} holds several arrays. Give it the ending .npz.")
+    return x
+
+
+def _items(path: Path, x: Array, ids: Array | None, labels: Array | None, truth: Array | None) -> Items:
+    if x.ndim not in (2, 3, 4) or x.size == 0 or x.dtype.kind not in "iufb":
+        raise InputError(f"{path} must hold numbers (n, d) or images (n, H, W[, C]); got {x.dtype} of shape {x.shape}.")
+    if x.ndim > 2 and x.dtype != np.uint8:
+        raise InputError(
+            f"{path} must hold images as uint8, 0 to 255; got {x.dtype} of shape {x.shape}. Convert them, or flatten to (n, d)."
+        )
+    row = unfinite_row(x)
+    if row is not None:
+        raise InputError(f"{path} must hold finite numbers; got nan or inf in row {row}. Mend it, or leave the row out.")
+    if x.ndim == 2 and x.dtype.kind != "f":
+        x = x.astype(np.float32)
+    names = np.arange(len(x)).astype(np.str_) if ids is None else ids.astype(np.str_)
+    if names.shape != (len(x),) or len(np.unique(names)) != len(x):
+        raise InputError(f"{path} must hold one id per row, all different; got {len(np.unique(names))} for {len(x)} rows.")
+    return Items(
+        ids=names.astype(object),
+        x=x,
+        labels=None if labels is None else _texts(path, labels, len(x)).reshape(len(x), -1),
+        y_true=None if truth is None else _texts(path, truth, len(x)),
+    )
+
+
+def _texts(path: Path, labels: Array, n: int) -> Texts:
+    if labels.dtype.kind not in "iuSU" or labels.ndim not in (1, 2) or len(labels) != n:
+        raise InputError(f"{path} must hold labels as class numbers or names, one row per row of x; got {labels.dtype} {labels.shape}.")
+    texts: Texts = labels.astype(np.str_).astype(object)
+    texts[(texts == "") | ((texts == "-1") & (labels.dtype.kind in "iu"))] = None
+    return texts

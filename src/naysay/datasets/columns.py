@@ -1,0 +1,187 @@
+"""The columns of a CSV or Parquet file, as pyarrow reads them, in blocks: text as stripped str, numbers as finite float32.
+
+CSV is UTF-8 (gzipped or not), separated by whichever of comma, semicolon and tab its header has most of. What pyarrow complains of is said
+again in the words of someone who has a table.
+"""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.datasets.items import Texts
+from naysay.errors import InputError
+
+PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+BLOCK_BYTES = 1 << 23  # of CSV text parsed at a time, which is also the longest row
+BLOCK_ROWS = 1 << 16
+
+Block = tuple[int, dict[str, Texts], list[NDArray[np.float32]]]
+
+
+def header(path: Path) -> list[str]:
+    """The names of the columns, which are all different."""
+    if not path.is_file():
+        raise InputError(f"{path} is not a file. Give the path of a CSV or Parquet file.")
+    if path.suffix.lower() in PARQUET:
+        columns = [str(name) for name in _parquet(path).schema_arrow.names]
+    elif path.name.lower().endswith(CSV):
+        columns = next(csv.reader(io.StringIO(_head(path)), delimiter=_delimiter(path)), [])
+    else:
+        raise InputError(f"{path} must be a table; got the ending {path.suffix!r}. The known ones are {', '.join((*CSV, *PARQUET))}.")
+    if not columns:
+        raise InputError(f"{path} is empty. Give a file with a header and one row per item.")
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise InputError(f"{path} has more than one column named {twice[0]!r}. Give each its own name.")
+    return columns
+
+
+def read_blocks(path: Path, text: list[str], numbers: list[str], *, lists: bool) -> Iterator[Block]:
+    """Block after block: the number of rows of the whole file, its text columns (b,), its number columns (b, 1), or (b, d) for lists.
+
+    `lists` says that the number columns of a CSV file hold lists.
+    """
+    import pyarrow as pa
+
+    wanted, start = list(dict.fromkeys((*text, *numbers))), 0
+    try:
+        if path.suffix.lower() in PARQUET:
+            file = _parquet(path)
+            rows, batches = file.metadata.num_rows, file.iter_batches(BLOCK_ROWS, columns=wanted)
+        else:
+            types = dict.fromkeys(numbers, pa.string() if lists else pa.float32()) | dict.fromkeys(text, pa.string())
+            table = _csv(path, types)
+            rows, batches = table.num_rows, table.to_batches(BLOCK_ROWS)
+        for batch in batches:
+            if batch.num_rows:
+                texts = {name: _texts(path, name, batch.column(name)) for name in text}
+                yield rows, texts, [_numbers(path, name, batch.column(name), start) for name in numbers]
+            start += batch.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} is damaged ({error}). Write it again.") from error
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} cannot be read as Parquet ({error}). Write it again, or give a CSV file.") from error
+
+
+def _csv(path: Path, types: dict[str, Any]) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    try:
+        return pyarrow.csv.read_csv(
+            path,
+            pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES),
+            pyarrow.csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types)),
+        )
+    except pa.ArrowException as error:
+        raise _csv_error(path, str(error)) from error
+
+
+def _head(path: Path) -> str:
+    """The beginning of a CSV file, which is where its header is."""
+    import pyarrow as pa
+
+    try:
+        with pa.input_stream(str(path)) as stream:
+            return codecs.getincrementaldecoder("utf-8-sig")().decode(stream.read(BLOCK_BYTES)).lstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error}). Save it as UTF-8.") from error
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} cannot be unpacked ({error}). Write it again.") from error
+
+
+def _delimiter(path: Path) -> str:
+    line = _head(path).partition("\n")[0]
+    return max(",;\t", key=line.count)  # the first of equals: a comma where there is none of them
+
+
+def _csv_error(path: Path, message: str) -> InputError:
+    """The sentence for what pyarrow says of a CSV file."""
+    ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.DOTALL)
+    if ragged:
+        wanted, got, row = ragged.groups()
+        return InputError(f"{path} has a row of {got} cells under a header of {wanted}: {row[:60]!r}. Give every row as many cells.")
+    cell = re.search(r"In CSV column #(\d+): .*?(?:invalid value '(.*)'|invalid UTF8 data)", message, re.DOTALL)
+    if cell:
+        column = header(path)[int(cell[1])]
+        if cell[2] is None:
+            return InputError(f"{path} is not UTF-8 text in column {column!r}. Save it as UTF-8.")
+        return _not_numbers(path, column, cell[2])
+    return InputError(f"{path} cannot be read as CSV ({message}). Write it again, with quotes around text that holds separators.")
+
+
+def _not_numbers(path: Path, column: str, got: str) -> InputError:
+    way_out = "Name it as id=, label= or truth=, or leave it out with features=."
+    if got.startswith("["):
+        way_out = f"If its lists are embeddings, name it with features={column!r}."
+    return InputError(f"{path} must hold numbers in column {column!r}; got {got[:40]!r}. {way_out}")
+
+
+def _texts(path: Path, name: str, column: Any) -> Texts:
+    """A column as stripped text (a list column as lists of text), None where a cell is empty."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if _is_list(column.type):
+        texts: Texts = np.full(len(column), None, object)
+        for i, row in enumerate(column.to_pylist()):
+            texts[i] = None if row is None else [str(cell).strip() for cell in row if cell is not None]
+        return texts
+    if pa.types.is_nested(column.type):
+        raise InputError(f"{path} must hold text, numbers or lists in column {name!r}; got {column.type}. Choose another column.")
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    column = pc.utf8_trim_whitespace(pc.cast(column, pa.string()))
+    stripped: Texts = pc.if_else(pc.equal(column, ""), None, column).to_numpy(zero_copy_only=False)
+    return stripped
+
+
+def _numbers(path: Path, name: str, column: Any, start: int) -> NDArray[np.float32]:
+    """A column as finite float32 (b, 1), or (b, d) if it holds lists; `start` is the number of its first row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise InputError(f"{path} has an empty cell in column {name!r}, row {row + 1}. Fill it in, or leave the column out with features=.")
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = pc.split_pattern_regex(pc.utf8_trim(column, " []\r\n\t"), r"[,\s]+")
+    width = 1
+    if _is_list(column.type):
+        shortest, width = pc.min_max(pc.list_value_length(column)).as_py().values()
+        if shortest != width or not width:
+            raise InputError(f"{path} must hold lists of one length in column {name!r}; got {shortest} to {width} numbers. Even them out.")
+        column = column.flatten()
+    try:
+        values: NDArray[np.float32] = pc.cast(column, pa.float32(), safe=False).to_numpy(zero_copy_only=False).reshape(-1, width)
+    except pa.ArrowException as error:
+        quoted = re.search(r"Failed to parse string: '(.*)' as", str(error), re.DOTALL)
+        raise _not_numbers(path, name, quoted[1] if quoted else str(column.type)) from error
+    finite = np.isfinite(values)
+    if not finite.all():
+        row = start + int(np.argmin(finite.all(1)))
+        raise InputError(f"{path} must hold finite numbers in column {name!r}; got nan or inf in row {row + 1}. Mend it, or leave it out.")
+    return values
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))

@@ -1,0 +1,147 @@
+"""Downloads that can be cut at any moment: continued where they stopped, checked, and only then given their name.
+
+A file grows as `<name>.part`. A connection that breaks is followed by another that asks for the rest (HTTP Range), as long as each
+brings something; so is a process that died. When the SHA-256 is right, the part is renamed; when it is wrong, it is removed. A lock beside
+the file makes a second process wait and then find the work done. A file whose publisher gives no checksum never continues an old part
+(nothing could tell two versions apart), and is checked by what it says when it is decoded.
+"""
+
+import hashlib
+import http.client
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from naysay.errors import InputError
+
+TIMEOUT = 30.0  # seconds without a byte before a connection counts as broken
+CHUNK = 1 << 18
+BROKEN = (OSError, http.client.HTTPException)  # URLError, timeouts and resets are OSErrors
+
+
+@dataclass(frozen=True)
+class Source:
+    """A published file: its place under `originals/`, its home and mirrors, its SHA-256 (None: the publisher gives none)."""
+
+    file: str
+    urls: tuple[str, ...]
+    sha256: str | None
+
+
+def fetch(source: Source, folder: Path, name: str) -> Path:
+    """The path of `source` in the data folder, downloaded if it is not there; `name` is the set it is needed for."""
+    path = folder / "originals" / source.file
+    if not path.exists():
+        with _locked(path):
+            if not path.exists():  # another process may have brought it while this one waited
+                _download(source, path, f"put it at {path}, or put a ready {name}.npz in {folder}")
+                return path
+    if source.sha256 and source.sha256 != (got := sha256(path)):
+        raise InputError(f"{path} has the SHA-256 {got}, not the published {source.sha256}. Delete it to download it again.")
+    return path
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _download(source: Source, path: Path, way_out: str) -> None:
+    part = path.with_name(path.name + ".part")
+    if source.sha256 is None:
+        part.unlink(missing_ok=True)
+    # with an old part the first address gets a second chance: the part may be of another version, and is removed when it proves so
+    urls = (source.urls[0], *source.urls) if part.exists() else source.urls
+    failures: dict[str, str] = {}
+    for url in urls:
+        try:
+            _transfer(url, part)
+            got = sha256(part)
+            if source.sha256 in (None, got):
+                os.replace(part, path)
+                return
+            part.unlink()
+            failures[url] = f"has the SHA-256 {got}, not the published {source.sha256}"
+        except BROKEN as error:
+            failures[url] = str(error) or type(error).__name__
+    reasons = "; ".join(f"{url}: {reason}" for url, reason in failures.items())
+    raise InputError(f"{path.name} could not be downloaded ({reasons}). Get it elsewhere and {way_out}.")
+
+
+def _transfer(url: str, part: Path) -> None:
+    """Bring the rest of `part` from `url`, over as many connections as it takes."""
+    while True:
+        have = _size(part)
+        try:
+            return _connect(url, part, have)
+        except BROKEN:
+            if _size(part) <= have:
+                raise
+
+
+def _connect(url: str, part: Path, have: int) -> None:
+    """One connection: append to the `have` bytes of `part`, or begin anew where the server does not know Range."""
+    request = Request(url, headers={"User-Agent": "naysay", "Range": f"bytes={have}-"} if have else {"User-Agent": "naysay"})
+    try:
+        response = urlopen(request, timeout=TIMEOUT)
+    except HTTPError as error:
+        error.close()
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # nothing lies beyond what is here: the checksum will say whether it is the file
+        raise
+    with response:
+        if response.headers.get_content_type() == "text/html":
+            raise ConnectionError("the server sent a web page instead of the file")
+        start = have if response.status == http.client.PARTIAL_CONTENT else 0
+        if start and not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+            raise ConnectionError("the server sent another range than the one asked for")
+        whole = None if response.length is None else start + response.length
+        with part.open("r+b" if part.exists() else "wb") as file, _progress(part.stem, start, whole) as advance:
+            file.seek(start)
+            file.truncate()
+            while chunk := response.read(CHUNK):
+                file.write(chunk)
+                advance(len(chunk))
+            file.flush()
+            os.fsync(file.fileno())
+            if whole is not None and file.tell() < whole:
+                raise ConnectionError(f"the connection broke after {file.tell()} of {whole} bytes")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One process at a time, for what is done to the file `path`."""
+    from filelock import FileLock
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.with_name(f".{path.name}.lock"))
+        lock.acquire()
+    except OSError as error:
+        raise InputError(f"{path.parent} cannot be written ({error}). Choose another data folder with data= or $NAYSAY_DATA.") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+@contextmanager
+def _progress(label: str, done: int, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on the terminal, silent elsewhere; gives the function that moves it on by so many bytes."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(label, total=total, completed=done)
+        yield lambda n: progress.advance(task, n)

@@ -1,0 +1,118 @@
+"""A user's images: a folder with a subfolder per class, or images side by side with their labels in a table.
+
+All come out as uint8 of one size, grey if every one is grey, else RGB; the id of an image is its path inside the folder.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.datasets.items import Items, Texts, pad
+from naysay.datasets.tables import read_columns
+from naysay.errors import InputError
+
+ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
+SIDE = 64  # pixels: what images are brought to that are larger, or of different sizes
+GREY = ("1", "L", "I;16")
+
+
+def from_folder(
+    path: str | PathLike[str],
+    *,
+    labels: str | PathLike[str] | None = None,
+    id: str = "id",
+    label: str | Sequence[str] = "label",
+    size: tuple[int, int] | None = None,
+) -> Items:
+    """The images under `path`; with subfolders, their names are the ordinary labels, y_true.
+
+    `labels` is a CSV or Parquet file of complementary labels: its column `id` names images (with or without the ending), one row or
+    several for each, its column or columns `label` what they are not; images that it leaves out are unlabelled. `size` is (height, width);
+    None keeps a size that all images share if it is at most 64 x 64, and else makes them 64 x 64.
+    """
+    root = Path(path)
+    if not root.is_dir():
+        raise InputError(f"{root} is not a folder. Give a folder of images.")
+    files = sorted(file for file in root.rglob("*") if file.suffix.lower() in ENDINGS and not file.name.startswith("."))
+    if not files:
+        raise InputError(f"{root} holds no images. The endings looked for are {', '.join(ENDINGS)}.")
+    folders = {file.parent == root for file in files}
+    if len(folders) > 1:
+        raise InputError(f"{root} holds images both beside and inside its subfolders. Put all into class folders, or none.")
+    ids: Texts = np.array([file.relative_to(root).as_posix() for file in files], object)
+    y_true: Texts | None = None if folders == {True} else np.array([name.partition("/")[0] for name in ids], object)
+    x = _read(files, size)
+    return Items(ids, x, None if labels is None else _join(ids, Path(labels), id, [label] if isinstance(label, str) else label), y_true)
+
+
+def _join(ids: Texts, path: Path, id: str, columns: Sequence[str]) -> Texts:
+    """The labels (n, m) that the table `path` gives to the images."""
+    table = read_columns(path, [id, *columns])
+    place: dict[str, int] = {}
+    stems = [name.rpartition(".")[0] for name in ids]
+    for i, stem in enumerate(stems):
+        place[stem] = -1 if stem in place else i  # a stem that two images share names neither
+    place |= {name: i for i, name in enumerate(ids)}
+    rows: list[list[str | None]] = [[] for _ in ids]
+    for name, *cells in zip(table[id], *(table[column] for column in columns), strict=True):
+        i = place.get(name, -1)
+        if i < 0:
+            raise InputError(f"{path} labels {name!r}, which is not one image of the folder. Its column {id!r} must name images.")
+        rows[i] += [text for cell in cells if cell is not None for text in (cell if isinstance(cell, list) else [cell])]
+    return pad(rows)
+
+
+def _read(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
+    with ThreadPoolExecutor() as pool:
+        kinds = list(pool.map(_kind, files))
+        common, alike = kinds[0][0], len({shape for shape, _ in kinds}) == 1
+        if size is None:
+            size = common if alike and max(common) <= SIDE else (SIDE, SIDE)
+        mode = "L" if all(mode in GREY for _, mode in kinds) else "RGB"
+        x = np.empty((len(files), *size, *((3,) if mode == "RGB" else ())), np.uint8)
+
+        def fill(i: int) -> None:
+            x[i] = _pixels(files[i], size, mode)
+
+        list(pool.map(fill, range(len(files))))
+    return x
+
+
+def _kind(file: Path) -> tuple[tuple[int, int], str]:
+    """An image's (height, width) and colour mode, from its header."""
+    with _opened(file) as image:
+        width, height = image.size
+        turned = image.getexif().get(0x0112, 1) >= 5  # EXIF orientations 5 to 8 lie on their side
+        return ((width, height) if turned else (height, width)), image.mode
+
+
+def _pixels(file: Path, size: tuple[int, int], mode: str) -> NDArray[np.uint8]:
+    """An image as uint8 (height, width[, 3]), upright, resized with its neighbours averaged."""
+    from PIL import Image, ImageOps
+
+    with _opened(file) as image:
+        upright = ImageOps.exif_transpose(image)
+        if upright.mode == "I;16":  # convert() would clip 16 bits at 255
+            upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
+        upright = upright.convert(mode)
+        return np.asarray(upright if upright.size == size[::-1] else upright.resize(size[::-1], Image.Resampling.BILINEAR))
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    """The open image, and one sentence for whatever Pillow finds wrong with it."""
+    from PIL import Image
+
+    try:
+        with Image.open(file) as image:
+            if image.mode in ("I", "F"):
+                raise ValueError("it has 32 bits per pixel")
+            yield image
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise InputError(f"{file} cannot be read as an image ({error}). Mend it or take it out of the folder.") from error

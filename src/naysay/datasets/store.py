@@ -1,0 +1,72 @@
+"""The data folder: one file `<folder>/<name>.npz` per set, read without pickle, checked, and written whole or not at all.
+
+The folder is the one given, or $NAYSAY_DATA, or the platform's cache folder. Beside the npz files lies `originals/`, the published
+files as they were downloaded (or put there by hand); it may be deleted once the npz exists.
+"""
+
+import contextlib
+import os
+import secrets
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from naysay.datasets.dataset import KEYS, Array, Dataset, faults, from_arrays
+from naysay.errors import InputError
+
+# what numpy and zipfile raise on files that are cut short, altered, or something else altogether
+UNREADABLE = (OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error, struct.error)
+
+
+def folder(data: str | os.PathLike[str] | None = None) -> Path:
+    """The data folder: `data`, or $NAYSAY_DATA, or the platform's cache folder for naysay. It need not exist yet."""
+    chosen = data or os.environ.get("NAYSAY_DATA")
+    if chosen:
+        path = Path(chosen).expanduser()
+        if path.exists() and not path.is_dir():
+            raise InputError(f"the data folder must be a folder; got the file {path}. Give another with data= or $NAYSAY_DATA.")
+        return path
+    import platformdirs
+
+    return platformdirs.user_cache_path("naysay")
+
+
+def read_npz(path: Path, way_out: str = "Replace it with a whole copy.") -> dict[str, Array]:
+    """All arrays of an npz file; objects in it are refused, never unpickled."""
+    try:
+        with zipfile.ZipFile(path) as archive:  # np.load would take any other file for a single array or a pickle
+            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in names}
+    except UNREADABLE as error:
+        raise InputError(f"{path} cannot be read as .npz ({error}). {way_out}") from error
+
+
+def read(path: Path, name: str, shape: tuple[int, ...] | None = None) -> Dataset:
+    """The Dataset in the npz file `path`; `shape` is what one instance of the set must have."""
+    way_out = f"Delete it and load {name!r} again, or put a whole copy there."
+    arrays = {key: value for key, value in read_npz(path, way_out).items() if key in KEYS}
+    for wrong in faults(arrays, shape):
+        raise InputError(f"{path} does not hold {name!r}: {wrong}. {way_out}")
+    return from_arrays(name, arrays)
+
+
+def write(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write the npz file `path` in one step: at no moment is there a file of that name that is not whole."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error}). Choose another data folder with data= or $NAYSAY_DATA.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()

@@ -1,0 +1,103 @@
+"""A user's table, CSV or Parquet: an id column, label columns, and the rest as numbers.
+
+Text stays text: a label written 07 is not the label 7. An empty cell is an error among ids and numbers, and "no label" among labels.
+One column may hold a whole embedding: a list in Parquet, `[0.1, 0.2, ...]` in CSV (there, name it with features="column").
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from naysay.datasets.columns import header, read_blocks
+from naysay.datasets.dataset import Array
+from naysay.datasets.items import Items, Texts, pad
+from naysay.errors import InputError, unknown
+
+
+def read_table(
+    path: str | PathLike[str],
+    *,
+    id: str | None = None,
+    label: str | Sequence[str] | None = None,
+    features: str | Sequence[str] | None = None,
+    truth: str | None = None,
+) -> Items:
+    """The rows of a CSV or Parquet file: `id`, `label` and `truth` name columns of text, `features` the numbers (None: all others).
+
+    Without an id column the ids are the row numbers, from 0. A label column of lists gives several labels per row.
+    """
+    path, labels = Path(path), _listed(label)
+    columns = header(path)
+    text = [name for name in (id, *labels, truth) if name is not None]
+    numbers = [name for name in columns if name not in text] if features is None else _listed(features)
+    _require(path, columns, [*text, *numbers])
+    if not numbers:
+        raise InputError(f"{path} has no column left for features: {', '.join(columns)} are all named otherwise. Add columns of numbers.")
+    if features is None and "" in numbers:
+        raise InputError(f"{path} has a column without a name (pandas writes its index so). Name it, drop it, or give features=.")
+    x, names, texts = _collect(path, text, numbers, lists=isinstance(features, str))
+    return Items(
+        ids=np.arange(len(x)).astype(np.str_).astype(object) if id is None else _unique(path, id, texts[id]),
+        x=x,
+        labels=_spread([texts[name] for name in labels]) if labels else None,
+        y_true=None if truth is None else texts[truth],
+        features=names,
+    )
+
+
+def read_columns(path: str | PathLike[str], columns: Sequence[str]) -> dict[str, Texts]:
+    """The named columns of a CSV or Parquet file as text, None where a cell is empty; rows may repeat, as long-format labels do."""
+    path = Path(path)
+    _require(path, header(path), columns)
+    return _collect(path, list(columns), [], lists=False)[2]
+
+
+def _listed(names: str | Sequence[str] | None) -> list[str]:
+    return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def _require(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in columns:
+            raise unknown(f"column of {path}", name, columns)
+
+
+def _collect(path: Path, text: list[str], numbers: list[str], *, lists: bool) -> tuple[Array, tuple[str, ...], dict[str, Texts]]:
+    """All blocks of the file put together: one float32 matrix, filled as they come, the names of its columns, and each text column."""
+    x, names, start = np.empty((0, 0), np.float32), tuple(numbers), 0
+    parts: dict[str, list[Texts]] = {name: [] for name in text}
+    for rows, texts, values in read_blocks(path, text, numbers, lists=lists):
+        block = np.concatenate(values, 1) if values else np.empty((len(texts[text[0]]), 0), np.float32)
+        if start == 0:
+            x = np.empty((rows, block.shape[1]), np.float32)
+            wide = [name for name, value in zip(numbers, values, strict=True) for _ in range(value.shape[1])]
+            names = names if wide == numbers else tuple(f"{name}[{j}]" for j, name in enumerate(wide))
+        if block.shape[1] != x.shape[1]:
+            raise InputError(f"{path} must hold lists of one length in {', '.join(numbers)}; they differ. Give every row as many numbers.")
+        x[start : start + len(block)] = block
+        start += len(block)
+        for name in text:
+            parts[name].append(texts[name])
+    if start == 0:
+        raise InputError(f"{path} has a header but no rows. Give one row per item.")
+    return x, names, {name: np.concatenate(part) for name, part in parts.items()}
+
+
+def _unique(path: Path, name: str, ids: Texts) -> Texts:
+    """The ids, after checking that every row has its own."""
+    counts = Counter(ids)
+    twice = next((value for value, count in counts.items() if value is None or count > 1), "")
+    if twice != "":
+        what = "an empty cell" if twice is None else f"{twice!r} more than once"
+        raise InputError(f"{path} has {what} in its id column {name!r}. Give every item its own id, and labels in a file of their own.")
+    return ids
+
+
+def _spread(columns: list[Texts]) -> Texts:
+    """Label columns side by side, (n, m); cells that are lists are spread out."""
+    if any(isinstance(cell, list) for column in columns for cell in column):
+        return pad([[text for cell in row for text in (cell if isinstance(cell, list) else [cell])] for row in zip(*columns, strict=True)])
+    return np.stack(columns, 1)
