@@ -1,0 +1,12 @@
+"""Audit: before any training, what the complementary labels are like, and what to do about it.
+
+`audit(comp, features=..., table=...)` looks at counts, coverage, marginals, annotators, options, duplicates and, through neighbours, at
+noise and bias, without a single ordinary label. The result prints (`as_text`), becomes JSON (`as_dict`) and HTML (`as_html`, `audit_page`).
+"""
+
+from naysay.audit.advice import Advice
+from naysay.audit.look import audit
+from naysay.audit.page import audit_page
+from naysay.audit.result import Audit
+
+__all__ = ["Advice", "Audit", "audit", "audit_page"]

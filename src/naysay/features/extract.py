@@ -1,0 +1,149 @@
+"""Features of images or rows: what an encoder makes of them, computed once and then read from a cache.
+
+An encoder may be
+- a torch module: it gets uint8 images as normalised floats (n, C, H, W), rows of numbers as they are, in eval mode, without gradients;
+- the path of an encoder file (`encoders.save_encoder`);
+- any callable: it gets what it was given, as a whole, unless `batch` is said;
+- ready-made embeddings: an array, or a file of them (.npy, .npz, Parquet, CSV).
+
+Features are kept under a hash of what they come from: the images' content and the module's weights, layers and code. A callable cannot be
+recognised again, so its features are kept only under a name of the caller's (`cache_key`).
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from naysay.datasets import store
+from naysay.datasets.dataset import Array, content_hash
+from naysay.errors import InputError, unknown
+from naysay.features.cache import keep
+from naysay.features.embed import embed
+from naysay.features.encoders import load_encoder
+from naysay.features.identity import UntoldError, identity, weights
+from naysay.features.raw import as_numbers, pca, standardise, to_numpy
+from naysay.features.ready import as_features, read_embeddings
+from naysay.features.views import MEAN, STD
+
+__all__ = ["Encoder", "extract", "pca", "standardise"]
+
+PIXELS = 1 << 19  # of images that go through a module at a time, unless `batch` is given: 512 of 32 x 32
+FORMAT = f"1 {MEAN} {STD}"  # part of every key; the number changes when the same encoder comes to give other features
+
+Encoder = nn.Module | Callable[[Any], Any] | str | PathLike[str] | Array | Tensor
+Device = torch.device | str | None
+
+
+def extract(
+    encoder: Encoder,
+    images: Any = None,
+    *,
+    features: str | Sequence[str] | None = None,
+    cache: str | PathLike[str] | Literal[False] | None = None,
+    cache_key: str | None = None,
+    batch: int | None = None,
+    device: Device = None,
+    precision: str = "float32",
+) -> NDArray[np.float32]:
+    """The features (n, d) float32 of `images` (n, H, W) or (n, H, W, C) uint8, or of rows (n, d).
+
+    features: of a table (or .npz) of ready-made embeddings, the column that holds them; "file.parquet:column" says the same. Of
+    embeddings only the number of rows is compared with `images`, which may be left out.
+    cache: the folder of kept features, "features" in the data folder unless given; False keeps none.
+    cache_key: a name for an encoder that cannot be recognised; give another when the encoder changes.
+    device: where a module computes, to come back afterwards; unless given where it is, and an encoder file on a GPU if there is one.
+    precision: "float32", or "bf16", which counts on a GPU only.
+    """
+    if precision not in ("float32", "bf16"):
+        raise unknown("precision", precision, ("float32", "bf16"))
+    if batch is not None and batch < 1:
+        raise InputError(f"batch must be at least 1; got {batch}.")
+    if isinstance(encoder, (str, PathLike)) and Path(encoder).suffix.lower() == ".safetensors":
+        encoder, device = load_encoder(Path(encoder))[0], device or ("cuda" if torch.cuda.is_available() else "cpu")
+    elif isinstance(encoder, (str, PathLike, np.ndarray, Tensor)):
+        return as_features(read_embeddings(encoder, features), None if images is None else len(images), "the embeddings")
+    if not callable(encoder):
+        raise InputError(f"encoder must be a torch module, a callable, a path or an array; got {type(encoder).__name__}.")
+    if images is None:
+        raise InputError("images must be given, (n, H, W[, C]) or rows (n, d); only ready-made embeddings do without.")
+    if isinstance(encoder, nn.Module):
+        images = as_numbers(images)
+        compute = partial(_through_module, encoder, images, batch, device, precision)
+    elif device is None:
+        compute = partial(_through_callable, encoder, images, batch)
+    else:
+        raise InputError(f"device is for torch modules; got device={str(device)!r} with {_called(encoder)}, which computes where it likes.")
+    name = None if cache is False else _name(encoder, cache_key, batch)
+    if name is not None:
+        content = content_hash({"images": _comparable(images)})
+        return keep(_folder(cache), lambda: _key(content, precision, _name(encoder, cache_key, batch) or name), compute)
+    if cache:
+        raise InputError(f"{_called(encoder)} cannot be recognised again, so its features cannot be kept. Give it a cache_key=.")
+    return compute()
+
+
+def _through_module(encoder: nn.Module, images: Array, batch: int | None, device: Device, precision: str) -> NDArray[np.float32]:
+    size = batch or max(1, PIXELS // math.prod(images.shape[1:3]))
+    home = next(chain(encoder.parameters(), encoder.buffers()), torch.empty(0)).device
+    encoder.to(device or home)
+    try:
+        parts = [
+            # a copy: torch takes neither maps of files nor mirrored views
+            embed(encoder, torch.from_numpy(images[start : start + size].copy()), batch=size, precision=precision).cpu().numpy()
+            for start in range(0, len(images), size)
+        ]
+    finally:
+        encoder.to(home)
+    return as_features(np.concatenate(parts), len(images), "the encoder's features")
+
+
+def _through_callable(encoder: Callable[[Any], Any], images: Any, batch: int | None) -> NDArray[np.float32]:
+    if not len(images):
+        raise InputError("images must have at least one row; got none.")
+    size = batch or len(images)
+    parts = [to_numpy(encoder(images[start : start + size])) for start in range(0, len(images), size)]
+    return as_features(np.concatenate(parts), len(images), "the encoder's features")
+
+
+def _name(encoder: Any, cache_key: str | None, batch: int | None) -> str | None:
+    """What the encoder is called in the cache; None where it cannot be recognised again."""
+    if not isinstance(encoder, nn.Module):
+        return cache_key and f"callable {cache_key} {batch}"  # what a callable gives may depend on what it gets together
+    if cache_key:
+        return f"module {cache_key} {weights(encoder)}"
+    try:
+        return identity(encoder)
+    except UntoldError:
+        return None
+
+
+def _key(content: str, precision: str, name: str) -> str:
+    return hashlib.sha256(f"{FORMAT}\n{content}\n{precision}\n{name}".encode()).hexdigest()
+
+
+def _folder(cache: str | PathLike[str] | Literal[False] | None) -> Path:
+    folder = Path(cache).expanduser() if cache else store.folder() / "features"
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"cache must be a folder; got the file {folder}. Give another, or False to keep nothing.")
+    return folder
+
+
+def _comparable(images: Any) -> Array:
+    array = to_numpy(images)
+    if array.dtype.kind not in "buifU":
+        raise InputError(f"only features of numbers or texts can be kept; got {type(images).__name__} of {array.dtype}. Use cache=False.")
+    return array
+
+
+def _called(encoder: Any) -> str:
+    return f"the callable {getattr(encoder, '__name__', type(encoder).__name__)}"

@@ -1,0 +1,84 @@
+"""What a module is, as text to be hashed: its weights, its layers, their settings, and the code of classes that are not torch's.
+
+Two modules that say the same of themselves compute the same, as far as their own code goes; functions that this code calls are not
+followed. What cannot be told (an object that only has an address, as in "<Thing at 0x7f...>") makes the whole module one that is not
+recognised again.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from types import BuiltinFunctionType, CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from naysay.datasets.dataset import content_hash
+
+MACHINERY = frozenset(vars(nn.Module()))  # what torch keeps in every module: its parts are told one by one, its mode does not count
+
+
+class UntoldError(Exception):
+    """Something has no text that stays the same from one run to the next."""
+
+
+def identity(encoder: nn.Module) -> str:
+    """SHA-256 (hex) of what the module is; UntoldError where that cannot be told."""
+    encoder = getattr(encoder, "_orig_mod", encoder)  # of a compiled module, what was compiled
+    return _digest(chain(_layers(encoder), _weights(encoder)))
+
+
+def weights(encoder: nn.Module) -> str:
+    """SHA-256 (hex) of the module's parameters and buffers alone."""
+    return _digest(_weights(encoder))
+
+
+def _digest(lines: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _layers(encoder: nn.Module) -> Iterator[str]:
+    for name, module in encoder.named_modules():
+        own = [kind for kind in type(module).__mro__ if issubclass(kind, nn.Module) and not kind.__module__.startswith("torch.")]
+        yield f"{name} {_tell(type(module))} {[_tell(vars(kind)[key]) for kind in own for key in _functions(kind)]}"
+        yield _tell({key: value for key, value in vars(module).items() if key not in MACHINERY})
+        yield _tell([list(module._forward_pre_hooks.values()), list(module._forward_hooks.values())])
+
+
+def _weights(encoder: nn.Module) -> Iterator[str]:
+    for name, tensor in (*encoder.named_parameters(remove_duplicate=False), *encoder.named_buffers(remove_duplicate=False)):
+        yield f"{name} {_tell(tensor)}"
+
+
+def _functions(kind: type) -> list[str]:
+    return sorted(key for key, value in vars(kind).items() if isinstance(value, FunctionType))
+
+
+def _tell(value: Any) -> str:
+    if isinstance(value, Tensor):
+        flat = value.detach().cpu().contiguous().reshape(-1)
+        return f"{value.dtype} {tuple(value.shape)} {content_hash({'': flat.view(torch.uint8).numpy()})}"
+    if isinstance(value, np.ndarray):
+        return content_hash({"": value})
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_tell(key)}: {_tell(item)}' for key, item in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_tell, value))}]"
+    if isinstance(value, (set, frozenset)):
+        return f"[{', '.join(sorted(map(_tell, value)))}]"
+    if isinstance(value, (type, BuiltinFunctionType)):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, FunctionType):
+        return f"{_tell(value.__code__)} {_tell(value.__defaults__)} {_tell([cell.cell_contents for cell in value.__closure__ or ()])}"
+    if isinstance(value, CodeType):
+        return f"{value.co_code!r} {value.co_names} {_tell(value.co_consts)}"
+    text = repr(value)
+    if re.search(r" at 0x[0-9a-f]+", text):
+        raise UntoldError(text)
+    return text

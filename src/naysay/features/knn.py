@@ -1,0 +1,38 @@
+"""How good are features? Weighted nearest-neighbour accuracy (Wu et al. 2018), as self-supervised work reports it.
+
+Each of the k = 200 nearest training rows by cosine similarity s votes for its class with weight exp(s / 0.1). This needs
+the ordinary labels: it is an oracle's figure, shown beside a run and never used by it.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from naysay.errors import InputError
+
+
+def oracle_knn_accuracy(
+    train: Tensor,
+    y_true_train: Tensor,
+    test: Tensor,
+    y_true_test: Tensor,
+    *,
+    k: int = 200,
+    temperature: float = 0.1,
+    chunk: int = 1000,
+) -> float:
+    """Share of the test rows (m, d) whose class the k nearest of the training rows (n, d) vote for; computed where `train` is."""
+    if train.ndim != 2 or test.ndim != 2 or train.shape[1] != test.shape[1]:
+        raise InputError(f"features must be (n, d) and (m, d) of one width; got {tuple(train.shape)} and {tuple(test.shape)}.")
+    if k > len(train):
+        raise InputError(f"k must be at most the number of training rows, {len(train)}; got {k}.")
+    bank, labels = F.normalize(train.float(), dim=1), y_true_train.to(train.device)
+    queries, truth = F.normalize(test.to(train.device).float(), dim=1), y_true_test.to(train.device)
+    classes = int(torch.maximum(labels.max(), truth.max())) + 1
+    hits = 0
+    for start in range(0, len(queries), chunk):
+        near, index = (queries[start : start + chunk] @ bank.T).topk(k, dim=1)
+        votes = torch.zeros(len(near), classes, device=near.device)
+        votes.scatter_add_(1, labels[index], torch.exp(near / temperature))
+        hits += int((votes.argmax(1) == truth[start : start + chunk]).sum())
+    return hits / len(queries)

@@ -1,0 +1,140 @@
+"""An audit as text, JSON and HTML: aligned and narrow, the same after a round trip, and harmless whatever the names are."""
+
+import functools
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from naysay import labels, transition
+from naysay.audit import Audit, audit, audit_page
+from naysay.errors import InputError
+
+EVIL = ["<script>alert(1)</script>", 'a" onmouseover="x', "{{ 7 * 7 }}", "two\nlines\x1b[31m", "w" * 300, "&amp;"]
+
+
+@functools.cache
+def full():
+    """An audit with every part in it, under names that come from a hostile file."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 6, 600)
+    named = transition.sample(y, transition.uniform(6), 2, replace=True).numpy()
+    named[3] = y[3]
+    table = {
+        "item": np.repeat([f"<b>{i}</b>" for i in range(600)], 2),
+        "label": [EVIL[k] for k in named.reshape(-1)],
+        "annotator": [f"<i>{a}</i>" for a in rng.integers(0, 40, 1200)],
+        "options": [[EVIL[k], EVIL[(k + 1) % 6], EVIL[(k + 2) % 6]] for k in named.reshape(-1)],
+    }
+    for k in range(6):
+        for name, value in (("item", "<b>7</b>"), ("label", EVIL[k]), ("annotator", "<i>0</i>"), ("options", EVIL)):
+            table[name] = [*table[name], value]
+    features = np.eye(6, dtype=np.float32)[y] + rng.normal(0, 0.1, (600, 6)).astype(np.float32)
+    features[11] = features[12]
+    return audit(table=table, features=features)
+
+
+class Tags(HTMLParser):
+    """The tags of a page, checked to be closed in order, and its text."""
+
+    VOID = frozenset({"meta", "br", "img", "link"})
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.seen, self.attributes, self.text = [], set(), set(), ""
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_audit_that_is_written_has_every_part():
+    found = full()
+    assert found.neighbourhood is not None
+    assert found.neighbourhood.told
+    assert found.annotators is not None
+    assert found.shown is not None
+    assert found.coverage.contradicting_items == ("<b>7</b>",)
+    assert found.duplicates.copies == 1
+
+
+def test_html_in_names_is_text():
+    page = Tags(audit_page(full()))
+    assert "script" not in page.seen
+    assert not page.seen & {"b", "i"}
+    assert "onmouseover" not in page.attributes
+    assert "{{ 7 * 7 }}" in page.text
+    assert "<script>alert(1)</script>" in page.text
+
+
+def test_the_page_is_whole_and_needs_no_network():
+    page = audit_page(full())
+    assert page.startswith("<!doctype html>")
+    assert {"title", "main", "h1", "section"} <= Tags(page).seen
+    assert not {"src", "href"} & Tags(page).attributes
+    assert "http" not in page
+    assert full().as_html() in page
+
+
+def test_the_section_is_one_element_without_script():
+    section = full().as_html()
+    assert section.startswith("<section")
+    assert section.endswith("</section>")
+    assert not Tags(section).seen & {"script", "html", "body", "link", "h1"}
+
+
+@pytest.mark.parametrize("found", [full, lambda: audit(labels.from_indices([0, 1, 2] * 3, 3))], ids=["full", "least"])
+def test_text_is_plain_and_at_most_100_columns(found):
+    text = found().as_text()
+    assert max(map(len, text.splitlines())) <= 100
+    assert all(c.isprintable() or c == "\n" for c in text)
+    assert "What to do" in text
+
+
+def test_text_and_page_hold_the_figures_of_the_json():
+    found, text, page = full(), full().as_text(), audit_page(full())
+    for figure in (
+        f"{found.coverage.labels:,} labels",
+        f"{found.neighbourhood.clear:,} have clear neighbours",
+        f"{found.marginals.uniform.chi2:.1f}",
+    ):
+        assert figure in text
+        assert figure in page
+
+
+@pytest.mark.parametrize("found", [full, lambda: audit(labels.from_indices([0, 1, 2] * 3, 3))], ids=["full", "least"])
+def test_json_comes_back_as_it_was(found):
+    plain = found().as_dict()
+    read = json.loads(json.dumps(plain, allow_nan=False))
+    assert read == plain
+    assert Audit.from_dict(read) == found()
+    assert Audit.from_dict(read).as_text() == found().as_text()
+
+
+def test_json_that_is_no_audit_gets_one_sentence():
+    with pytest.raises(InputError, match=r"this is not an audit: classes: .* Run the audit again"):
+        Audit.from_dict({"coverage": 3})
+
+
+def test_many_annotators_and_classes_stay_readable():
+    rng = np.random.default_rng(0)
+    table = {"item": np.arange(3000), "label": rng.integers(0, 120, 3000), "annotator": np.arange(3000) % 400}
+    found = audit(table=table)
+    text, page = found.as_text(), found.as_html()
+    assert "... and 380 more" in text
+    assert "… and 350 more" in page
+    assert "… and 70 more" in page
+    assert max(map(len, text.splitlines())) <= 100
+    assert len(found.as_dict()["annotators"]["rows"]) == 400

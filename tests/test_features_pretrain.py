@@ -1,0 +1,206 @@
+"""Pretraining on tiny images: the parts against their plain forms, and whole runs of seconds."""
+
+import copy
+import dataclasses
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from naysay.errors import InputError
+from naysay.features import METHODS, Config, oracle_knn_accuracy, pretrain
+from naysay.features.collapse import CollapseError, check_alive, relative_spread
+from naysay.features.embed import embed
+from naysay.features.encoders import load_encoder, save_encoder
+from naysay.features.fastsiam import mean_of_others, views_loss
+from naysay.features.simsiam import pair_loss
+from naysay.features.step import learning_rate
+from naysay.features.viewnorm import ViewNorm, norm_by_view
+from naysay.features.views import Recipe
+from naysay.models import resnet18_encoder
+
+TINY = Config(batch=16, epochs=4, rate=0.05, projection=64, bottleneck=16, view=Recipe(size=12))
+
+
+def stripes(n=64, size=12, seed=0):
+    """Images of two kinds, upright and level stripes, in random colours."""
+    g = torch.Generator().manual_seed(seed)
+    kind = torch.randint(0, 2, (n,), generator=g)
+    wave = 0.5 + 0.4 * torch.sin(torch.arange(size) * 1.3 + 6 * torch.rand(n, 1, generator=g))
+    field = torch.where(kind[:, None, None] == 1, wave[:, :, None], wave[:, None, :]).expand(n, size, size)
+    return (255 * field[..., None] * (0.3 + 0.7 * torch.rand(n, 1, 1, 3, generator=g))).to(torch.uint8), kind
+
+
+def small_encoder(seed=0):
+    torch.manual_seed(seed)
+    layers = [nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+def run(config=TINY, **more):
+    return pretrain(stripes()[0], config, encoder=small_encoder(), width=16, **more)
+
+
+def test_view_norm_is_batch_norm_view_after_view():
+    torch.manual_seed(0)
+    plain = nn.BatchNorm2d(5)
+    nn.init.uniform_(plain.weight), nn.init.normal_(plain.bias)
+    grouped = ViewNorm(copy.deepcopy(plain), batch=6)
+    x = 3 * torch.randn(18, 5, 4, 4) + 1
+    a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
+    expected, out = torch.cat([plain(view) for view in a.split(6)]), grouped(b)
+    direction = torch.randn_like(x)
+    (expected * direction).sum().backward(), (out * direction).sum().backward()
+    assert torch.allclose(out, expected, atol=1e-5)  # one pass of float32 sums against torch's two passes
+    assert torch.allclose(b.grad, a.grad, atol=1e-5)
+    assert torch.allclose(grouped.weight.grad, plain.weight.grad, rtol=1e-4)
+    for name, value in plain.state_dict().items():
+        assert torch.allclose(grouped.state_dict()[name].float(), value.float(), atol=1e-5), name
+    assert torch.allclose(grouped.eval()(x), plain.eval()(x), atol=1e-5)
+
+
+def test_view_norm_keeps_the_state_dict_of_the_encoder():
+    encoder = resnet18_encoder(3)
+    names = list(encoder.state_dict())
+    assert sorted(norm_by_view(encoder, 4).state_dict()) == sorted(names)
+    resnet18_encoder(3).load_state_dict(encoder.state_dict())
+
+
+def test_two_views_of_fastsiam_are_simsiam():
+    p, z = torch.randn(2, 7, 5), torch.randn(2, 7, 5)
+    assert torch.allclose(views_loss(p, z), pair_loss(p, z))
+
+
+def test_the_target_is_the_mean_of_the_other_views():
+    z = torch.randn(4, 3, 5, dtype=torch.float64)
+    for view in range(4):
+        others = z[[v for v in range(4) if v != view]].mean(0)
+        assert torch.allclose(mean_of_others(z)[view], others)
+
+
+def test_no_gradient_reaches_the_targets():
+    p, z = torch.randn(3, 4, 5, requires_grad=True), torch.randn(3, 4, 5, requires_grad=True)
+    views_loss(p, z).backward()
+    assert z.grad is None
+    assert p.grad.abs().sum() > 0
+
+
+def test_the_rate_rises_linearly_and_falls_as_a_cosine():
+    config = dataclasses.replace(TINY, epochs=110, warmup=10, rate=0.8)
+    assert learning_rate(config, 5) == pytest.approx(0.4)
+    assert learning_rate(config, 10) == pytest.approx(0.8)
+    assert learning_rate(config, 60) == pytest.approx(0.4)
+    assert learning_rate(config, 110) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("method", ["simsiam", "fastsiam"])
+@pytest.mark.parametrize("target_momentum", [0.0, 0.9])
+def test_the_loss_falls(method, target_momentum):
+    views, momentum = METHODS[method].views, target_momentum
+    config = dataclasses.replace(TINY, method=method, views=views, epochs=10, rate=0.1, target_momentum=momentum)
+    losses = [line["loss"] for line in run(config).curve]
+    assert losses[-1] < losses[0] - 0.1
+
+
+@pytest.mark.parametrize("target_momentum", [0.0, 0.9])
+def test_resume_equals_no_interruption(tmp_path, target_momentum):
+    config = dataclasses.replace(TINY, target_momentum=target_momentum)
+    whole = run(config)
+    first = run(config, folder=tmp_path, seconds=0.0)
+    assert len(first.curve) == 1
+    assert not first.finished
+    second = run(config, folder=tmp_path)
+    assert second.finished
+    assert [line["loss"] for line in second.curve] == [line["loss"] for line in whole.curve]
+    for name, tensor in whole.encoder.state_dict().items():
+        assert torch.equal(second.encoder.state_dict()[name], tensor), name
+    assert len((tmp_path / "curve.jsonl").read_text().splitlines()) == config.epochs
+    assert json.loads((tmp_path / "curve.jsonl").read_text().splitlines()[0])["epoch"] == 1
+
+
+def test_other_settings_do_not_continue_a_run(tmp_path):
+    run(folder=tmp_path, seconds=0.0)
+    with pytest.raises(InputError, match="other settings"):
+        run(dataclasses.replace(TINY, rate=0.1), folder=tmp_path)
+
+
+def test_the_oracle_sees_an_eval_encoder_and_changes_nothing():
+    modes = []
+
+    def look(encoder):
+        modes.append(encoder.training)
+        embed(encoder, stripes()[0])
+        return 0.5
+
+    watched = run(oracle=look, oracle_every=2)
+    assert modes == [False, False]
+    assert [line.get("knn") for line in watched.curve] == [None, 0.5, None, 0.5]
+    assert [line["loss"] for line in watched.curve] == [line["loss"] for line in run().curve]
+
+
+def test_fit_sets_the_number_of_epochs():
+    result = run(dataclasses.replace(TINY, epochs=10_000), fit=6.0)
+    assert result.finished
+    assert 1 <= result.config.epochs < 10_000
+
+
+def test_spread_tells_live_from_dead():
+    live = torch.randn(500, 64)
+    assert float(relative_spread(live)) == pytest.approx(1, abs=0.05)
+    assert float(relative_spread(torch.ones(500, 64) + 1e-4 * live)) < 0.01
+
+
+def test_a_dead_run_is_stopped_with_advice():
+    class Constant(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bias = nn.Parameter(torch.ones(16))
+
+        def forward(self, x):
+            return self.bias.expand(len(x), 16) + 0 * x.mean()
+
+    with pytest.raises(CollapseError, match=r"in epoch 3 .* Lower the learning rate"):
+        pretrain(stripes()[0], TINY, encoder=Constant(), width=16)
+
+
+def test_a_loss_that_is_no_number_stops_at_once():
+    with pytest.raises(CollapseError):
+        check_alive([{"epoch": 1, "loss": float("nan"), "spread": 1.0}])
+
+
+def test_knn_accuracy_matches_a_plain_loop():
+    g = torch.Generator().manual_seed(0)
+    train, test = torch.randn(60, 5, generator=g), torch.randn(20, 5, generator=g)
+    y, t = torch.randint(0, 3, (60,), generator=g), torch.randint(0, 3, (20,), generator=g)
+    hits = 0
+    for row, label in zip(test, t, strict=True):
+        sims = sorted(
+            ((float(torch.cosine_similarity(row, other, dim=0)), int(c)) for other, c in zip(train, y, strict=True)), reverse=True
+        )
+        votes = [0.0, 0.0, 0.0]
+        for s, c in sims[:7]:
+            votes[c] += torch.exp(torch.tensor(s / 0.1)).item()
+        hits += votes.index(max(votes)) == int(label)
+    assert oracle_knn_accuracy(train, y, test, t, k=7, chunk=6) == hits / 20
+
+
+def test_the_encoder_file_round_trips(tmp_path):
+    encoder = resnet18_encoder(3)
+    with torch.no_grad():
+        encoder[1].running_mean.uniform_()
+    save_encoder(tmp_path / "small.safetensors", encoder, {"data": "none"})
+    again, card = load_encoder(tmp_path / "small.safetensors")
+    assert card["data"] == "none"
+    for name, tensor in encoder.state_dict().items():
+        kept = again.state_dict()[name]
+        assert torch.equal(kept, tensor.half().float() if tensor.is_floating_point() else tensor), name
+    assert (tmp_path / "small.safetensors").stat().st_size < 23e6
+
+
+def test_a_file_that_is_not_its_cards_is_refused(tmp_path):
+    path = tmp_path / "small.safetensors"
+    save_encoder(path, resnet18_encoder(3), {})
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(InputError, match="hashes differ"):
+        load_encoder(path)
