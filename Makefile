@@ -4,13 +4,20 @@ BIN := .venv/bin
 # two workers with one thread each beat one worker with two threads on the small tensors of the tests
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: demo test setup check bench clean
+.PHONY: demo test setup browser check bench clean
 
 demo: setup
 	$(BIN)/naysay demo
 
-test: setup
+test: setup browser
 	$(TESTS)
+
+# the report is tested in a real browser; where it cannot be installed, those tests skip and say so
+browser:
+	@command -v chromium chromedriver >/dev/null || \
+		(command -v apt-get >/dev/null && test "$$(id -u)" = 0 && apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null) || \
+		echo "chromium and chromedriver are not here: the report's browser tests will skip"
 
 setup: .venv/ready
 

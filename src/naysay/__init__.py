@@ -23,28 +23,40 @@ STAGES = (
     "selection",
     "metrics",
     "training",
+    "estimators",
+    "report",
+    "audit",
 )
-_SHORTCUTS = {"augment": "augmentation"}  # naysay.augment is naysay.augmentation.augment
+_SHORTCUTS = {  # naysay.augment is naysay.augmentation.augment
+    "augment": "augmentation",
+    "ComplementaryClassifier": "estimators",
+    "ComplementaryKNeighbors": "estimators",
+    "LabelAugmenter": "estimators",
+}
 
 __all__ = ["STAGES", "__version__", *STAGES, *_SHORTCUTS]
 
 if TYPE_CHECKING:
     from naysay import (
+        audit,
         augmentation,
         datasets,
         errors,
+        estimators,
         features,
         labels,
         losses,
         metrics,
         models,
         neighbors,
+        report,
         seeds,
         selection,
         training,
         transition,
     )
     from naysay.augmentation import augment
+    from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
 
 
 def __getattr__(name: str) -> Any:

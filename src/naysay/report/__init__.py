@@ -1,0 +1,39 @@
+"""The report: one self-contained HTML file of a run, for eyes, phones, keyboards, screen readers and printers.
+
+Fill a `Report` with whatever there is and `write` it; every part is optional. The figures are SVG and HTML drawn here (no plotting
+library inside the page), so that a report is some hundred kilobytes and follows the reader's light or dark theme.
+"""
+
+from naysay.report.data import (
+    Column,
+    Curves,
+    FeatureMap,
+    HeatMap,
+    Item,
+    KeyFigure,
+    Method,
+    Report,
+    Results,
+    Series,
+    Value,
+)
+from naysay.report.page import render, write
+from naysay.report.projection import Projection, project_2d
+
+__all__ = [
+    "Column",
+    "Curves",
+    "FeatureMap",
+    "HeatMap",
+    "Item",
+    "KeyFigure",
+    "Method",
+    "Projection",
+    "Report",
+    "Results",
+    "Series",
+    "Value",
+    "project_2d",
+    "render",
+    "write",
+]

@@ -1,0 +1,62 @@
+"""How numbers are written and axes ticked: a fixed number of decimals in a column, round ticks on an axis, "–" for what is missing."""
+
+import math
+
+from naysay.report.data import Value
+
+MISSING = "–"
+
+
+def is_missing(value: float | None) -> bool:
+    """Whether nothing was measured: None, NaN, or an infinity that a diverged run left."""
+    return value is None or not math.isfinite(value)
+
+
+def show(value: float | None, unit: str = "", digits: int = 1) -> str:
+    """A number with `digits` decimals and a true minus sign; a share with the unit "%" as a percentage."""
+    if value is None or is_missing(value):
+        return MISSING
+    text = f"{value * 100:.{digits}f}" if unit == "%" else f"{value:,.{digits}f}"
+    if float(text.replace(",", "")) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def show_with_unit(value: float | None, unit: str = "", digits: int = 1) -> str:
+    """As `show`, with the unit behind it: "94.3 %"."""
+    text = show(value, unit, digits)
+    return f"{text}\N{NO-BREAK SPACE}{unit}" if unit and text != MISSING else text
+
+
+def show_value(value: Value, unit: str = "", digits: int = 1) -> str:
+    """A value with its uncertainty in words that a screen reader reads well: "94.3 ± 1.2 %"."""
+    text = show(value.value, unit, digits)
+    if text == MISSING:
+        return text
+    error = "" if is_missing(value.error) else f" ± {show(value.error, unit, digits)}"
+    return f"{text}{error}" + (f"\N{NO-BREAK SPACE}{unit}" if unit else "")
+
+
+def widen(low: float, high: float) -> tuple[float, float]:
+    """The range of an axis: the range of its values and a little air, but none below a zero or above a one that they keep to."""
+    air = (high - low) * 0.04 or abs(low) / 10 or 1.0
+    return (low if low == 0 else low - air), (max(high, 1.0) if high <= 1 < high + air else high + air)
+
+
+def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+    """Round numbers, 1, 2 or 5 times a power of ten apart, within `low` to `high`: about `wanted` of them, at least two."""
+    power = 10.0 ** math.floor(math.log10((high - low) / wanted))
+    steps = [factor * power for factor in (10, 5, 2, 1, 0.5)]
+    step = min(steps, key=lambda step: abs(math.log(step * wanted / (high - low))))
+    found = _multiples(low, high, step)
+    return found if len(found) > 1 else _multiples(low, high, step / 5)
+
+
+def _multiples(low: float, high: float, step: float) -> list[float]:
+    return [round(k * step, 12) for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def tick_digits(values: list[float], unit: str = "") -> int:
+    """The decimals that tell neighbouring ticks apart."""
+    step = (values[1] - values[0]) * (100 if unit == "%" else 1)
+    return max(0, -math.floor(math.log10(step) + 1e-9))

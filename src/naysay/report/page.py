@@ -1,0 +1,132 @@
+"""The page: one HTML file that holds its styles, its script, its data and its images, and asks the network for nothing.
+
+All text is escaped by the template; data for the script stands in a JSON block without a single `<`; and the page's content security
+policy lets run only the script whose hash it names, so that a class called `<script>` is a class and nothing else.
+"""
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from naysay import __version__
+from naysay.errors import InputError
+from naysay.report.data import Report
+from naysay.report.dots import draw_dots
+from naysay.report.heat import draw_heat, scale
+from naysay.report.items import SMALL, view
+from naysay.report.lines import draw_curves
+from naysay.report.numerals import show, show_value, show_with_unit
+from naysay.report.results import tabulate
+from naysay.report.scatter import draw_map
+
+ASSETS = Path(__file__).parent / "assets"
+
+# The sections in the order of the page; one without content is left out.
+SECTIONS = (
+    ("results", "Results"),
+    ("learning", "Learning curves"),
+    ("sharing", "Label sharing"),
+    ("labels", "Labels"),
+    ("map", "Map of the features"),
+    ("examples", "Examples"),
+    ("doubtful", "Most doubtful items"),
+    ("audit", "Audit of the labels"),
+    ("setup", "How this was made"),
+)
+
+
+def write(report: Report, path: str | os.PathLike[str]) -> Path:
+    """Write the page to `path`, whole or not at all, and give back the path; a page already there is replaced."""
+    path = Path(path)
+    # a file name that is no valid text (a lone surrogate) becomes a character reference, which shows as a replacement character
+    content = render(report).encode("utf-8", "xmlcharrefreplace")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            unfinished.write_bytes(content)
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the report cannot be written to {path}: {error.strerror}. Give the path of a file in a folder you own."
+        ) from None
+    return path
+
+
+def render(report: Report) -> str:
+    """The page as text."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(show=show, show_value=show_value, show_with_unit=show_with_unit)
+    drawn = _draw(report)
+    script = (ASSETS / "report.js").read_text(encoding="utf-8").strip()
+    return environment.get_template("page.html.j2").render(
+        drawn,
+        report=report,
+        sections=[(name, title) for name, title in SECTIONS if drawn[name]],
+        version=__version__,
+        css=Markup((ASSETS / "report.css").read_text(encoding="utf-8").strip()),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        data=Markup(_inert(_hover(drawn))),
+    )
+
+
+def _draw(report: Report) -> dict[str, Any]:
+    """Each section's content as the template takes it, empty where there is none; audit is HTML by the agreement in `Report`."""
+    from markupsafe import Markup
+
+    full = scale(report.heat_maps)
+    return {
+        "results": tabulate(report.results) if report.results else None,
+        "dots": draw_dots(report.results) if report.results else None,
+        "learning": [chart for chart in map(draw_curves, report.learning) if chart],
+        "sharing": [chart for chart in map(draw_curves, report.sharing) if chart],
+        "labels": [draw_heat(heat, full) for heat in report.heat_maps],
+        "full": full,
+        "map": draw_map(report.feature_map, report.classes) if report.feature_map else None,
+        "examples": [view(item, report.classes) for item in report.examples],
+        "doubtful": [view(item, report.classes, SMALL) for item in report.doubtful],
+        "audit": Markup(report.audit),
+        "setup": [(title, lines) for title, lines in _setup(report) if lines],
+    }
+
+
+def _hover(drawn: dict[str, Any]) -> dict[str, Any]:
+    """What the script needs to find a figure's points under the pointer; the words it takes from the page."""
+    charts = {f"{part}-{index}": chart.hover for part in ("learning", "sharing") for index, chart in enumerate(drawn[part])}
+    return {"charts": charts, "map": drawn["map"].hover if drawn["map"] else None}
+
+
+def _setup(report: Report) -> list[tuple[str, list[tuple[str, str]]]]:
+    """How the run was made: the titled lists of the last section."""
+    origin = {"date": report.date, "command": report.command, "data hash": report.data_hash, **report.facts}
+    return [
+        ("Origin", [(name, value) for name, value in origin.items() if value]),
+        ("Versions", list(report.versions.items())),
+        ("Settings", _flat(report.config)),
+    ]
+
+
+def _inert(data: Any) -> str:
+    """JSON in plain ASCII in which no character means anything to an HTML parser."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """A nested config as lines: {"optimizer": {"lr": 0.1}} becomes ("optimizer.lr", "0.1")."""
+    lines: list[tuple[str, str]] = []
+    for name, value in config.items():
+        lines += _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) and value else [(f"{prefix}{name}", str(value))]
+    return lines
