@@ -1,6 +1,6 @@
 """Kept features: one npz file for each key, with a hash of its own content.
 
-The folder is the user's disk and may hold anything: a file that is cut short, altered, or another key's counts for nothing and is made again.
+A file that is cut short, altered, or another key's, counts for nothing and is made again. The folder may be deleted at any time.
 """
 
 import warnings

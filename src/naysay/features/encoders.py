@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -33,12 +34,19 @@ def load_encoder(path: Path) -> tuple[nn.Module, dict[str, Any]]:
     """The ResNet-18 encoder at `path`, in float32 and eval mode, and its card; the file must be the one the card speaks of."""
     if not path.exists() or not path.with_suffix(".json").exists():
         raise InputError(f"an encoder is {path.name} with its card {path.with_suffix('.json').name}; not both are in {path.parent}.")
-    card: dict[str, Any] = json.loads(path.with_suffix(".json").read_text())
-    if hashlib.sha256(path.read_bytes()).hexdigest() != card["sha256"]:
+    try:
+        card: dict[str, Any] = json.loads(path.with_suffix(".json").read_text())
+        expected = card["sha256"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path.with_suffix('.json')} is no encoder's card ({error!r}). Fetch it again.") from error
+    if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
         raise InputError(f"{path} is not the file its card speaks of: the hashes differ. Fetch it again.")
-    state = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in load_file(path).items()}
-    encoder = resnet18_encoder(state["0.weight"].shape[1])
-    encoder.load_state_dict(state)
+    try:
+        state = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in load_file(path).items()}
+        encoder = resnet18_encoder(state["0.weight"].shape[1])
+        encoder.load_state_dict(state)
+    except (SafetensorError, KeyError, RuntimeError) as error:
+        raise InputError(f"{path} does not hold a ResNet-18 encoder ({str(error).splitlines()[0]}).") from error
     return encoder.eval(), card
 
 

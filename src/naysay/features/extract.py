@@ -95,7 +95,8 @@ def extract(
 def _through_module(encoder: nn.Module, images: Array, batch: int | None, device: Device, precision: str) -> NDArray[np.float32]:
     size = batch or max(1, PIXELS // math.prod(images.shape[1:3]))
     home = next(chain(encoder.parameters(), encoder.buffers()), torch.empty(0)).device
-    encoder.to(device or home)
+    if device is not None:
+        encoder.to(device)
     try:
         parts = [
             # a copy: torch takes neither maps of files nor mirrored views
@@ -103,7 +104,8 @@ def _through_module(encoder: nn.Module, images: Array, batch: int | None, device
             for start in range(0, len(images), size)
         ]
     finally:
-        encoder.to(home)
+        if device is not None:
+            encoder.to(home)
     return as_features(np.concatenate(parts), len(images), "the encoder's features")
 
 
@@ -118,8 +120,9 @@ def _through_callable(encoder: Callable[[Any], Any], images: Any, batch: int | N
 def _name(encoder: Any, cache_key: str | None, batch: int | None) -> str | None:
     """What the encoder is called in the cache; None where it cannot be recognised again."""
     if not isinstance(encoder, nn.Module):
-        return cache_key and f"callable {cache_key} {batch}"  # what a callable gives may depend on what it gets together
-    if cache_key:
+        # what a callable gives may depend on what it gets together
+        return None if cache_key is None else f"callable {cache_key} {batch}"
+    if cache_key is not None:
         return f"module {cache_key} {weights(encoder)}"
     try:
         return identity(encoder)

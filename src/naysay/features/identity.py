@@ -2,14 +2,14 @@
 
 Two modules that say the same of themselves compute the same, as far as their own code goes; functions that this code calls are not
 followed. What cannot be told (an object that only has an address, as in "<Thing at 0x7f...>") makes the whole module one that is not
-recognised again.
+recognised again. A miss costs time, a false hit costs the result: where in doubt, two modules are different.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from types import BuiltinFunctionType, CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,10 @@ class UntoldError(Exception):
 def identity(encoder: nn.Module) -> str:
     """SHA-256 (hex) of what the module is; UntoldError where that cannot be told."""
     encoder = getattr(encoder, "_orig_mod", encoder)  # of a compiled module, what was compiled
-    return _digest(chain(_layers(encoder), _weights(encoder)))
+    try:
+        return _digest(chain(_layers(encoder), _weights(encoder)))
+    except RecursionError as error:
+        raise UntoldError("something that holds itself") from error
 
 
 def weights(encoder: nn.Module) -> str:
@@ -61,24 +64,28 @@ def _functions(kind: type) -> list[str]:
 
 
 def _tell(value: Any) -> str:
-    if isinstance(value, Tensor):
-        flat = value.detach().cpu().contiguous().reshape(-1)
-        return f"{value.dtype} {tuple(value.shape)} {content_hash({'': flat.view(torch.uint8).numpy()})}"
-    if isinstance(value, np.ndarray):
-        return content_hash({"": value})
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_tell(key)}: {_tell(item)}' for key, item in value.items())}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_tell, value))}]"
-    if isinstance(value, (set, frozenset)):
-        return f"[{', '.join(sorted(map(_tell, value)))}]"
-    if isinstance(value, (type, BuiltinFunctionType)):
-        return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, FunctionType):
-        return f"{_tell(value.__code__)} {_tell(value.__defaults__)} {_tell([cell.cell_contents for cell in value.__closure__ or ()])}"
-    if isinstance(value, CodeType):
-        return f"{value.co_code!r} {value.co_names} {_tell(value.co_consts)}"
-    text = repr(value)
-    if re.search(r" at 0x[0-9a-f]+", text):
-        raise UntoldError(text)
+    match value:
+        case nn.Module() | MethodType():
+            raise UntoldError(type(value).__name__)  # a module outside the tree of modules: its weights would go unseen
+        case Tensor():
+            flat = value.detach().cpu().contiguous().reshape(-1)
+            text = f"{value.dtype} {tuple(value.shape)} {content_hash({'': flat.view(torch.uint8).numpy()})}"
+        case np.ndarray():
+            text = content_hash({"": value})
+        case dict():
+            text = f"{{{', '.join(f'{_tell(key)}: {_tell(item)}' for key, item in value.items())}}}"
+        case list() | tuple():
+            text = f"[{', '.join(map(_tell, value))}]"
+        case set() | frozenset():
+            text = f"[{', '.join(sorted(map(_tell, value)))}]"
+        case type() | BuiltinFunctionType():
+            text = f"{value.__module__}.{value.__qualname__}"
+        case FunctionType():
+            text = _tell([value.__code__, value.__defaults__, *(cell.cell_contents for cell in value.__closure__ or ())])
+        case CodeType():
+            text = f"{value.co_code!r} {value.co_names} {_tell(value.co_consts)}"
+        case _:
+            text = repr(value)
+            if re.search(r" at 0x[0-9a-f]+", text):
+                raise UntoldError(text)
     return text

@@ -26,8 +26,8 @@ def oracle_knn_accuracy(
         raise InputError(f"features must be (n, d) and (m, d) of one width; got {tuple(train.shape)} and {tuple(test.shape)}.")
     if k > len(train):
         raise InputError(f"k must be at most the number of training rows, {len(train)}; got {k}.")
-    bank, labels = F.normalize(train.float(), dim=1), y_true_train.to(train.device)
-    queries, truth = F.normalize(test.to(train.device).float(), dim=1), y_true_test.to(train.device)
+    bank, labels = F.normalize(train.float(), dim=1), y_true_train.to(train.device).long()
+    queries, truth = F.normalize(test.to(train.device).float(), dim=1), y_true_test.to(train.device).long()
     classes = int(torch.maximum(labels.max(), truth.max())) + 1
     hits = 0
     for start in range(0, len(queries), chunk):

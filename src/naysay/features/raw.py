@@ -74,9 +74,9 @@ def to_numpy(x: Any) -> Array:
     return array
 
 
-def _blocks(x: Array, mean: Any = 0.0, size: int = BLOCK) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def _blocks(x: Array, mean: Any = 0.0, size: int = 0) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Block after block of rows: the number of its first row, and the rows (b, d) less the `mean`; pixels are in [0, 1]."""
-    rows = max(1, size * len(x) // x.size)
+    rows = max(1, (size or BLOCK) * len(x) // x.size)
     for start in range(0, len(x), rows):
         part = x[start : start + rows]
         block = part.reshape(len(part), -1).astype(np.float64)

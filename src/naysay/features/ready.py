@@ -17,16 +17,14 @@ from naysay.errors import InputError
 from naysay.features.raw import to_numpy
 
 ENDINGS = (".npy", ".npz", *PARQUET, *CSV)
-_WITH_COLUMN = re.compile(
-    rf"(.+?(?:{'|'.join(map(re.escape, sorted((*PARQUET, *CSV, '.npz'), key=len, reverse=True)))})):(.+)", re.IGNORECASE
-)
+WITH_COLUMN = re.compile(rf"(.+?(?:{'|'.join(map(re.escape, ('.npz', *PARQUET, *CSV)))})):(.+)", re.IGNORECASE)
 
 
 def read_embeddings(source: str | PathLike[str] | Array | Tensor, features: str | Sequence[str] | None = None) -> Array:
     """The array itself, or what a .npy, .npz, Parquet or CSV file holds; `features` names the column, as does "file.parquet:column"."""
     if isinstance(source, (np.ndarray, Tensor)):
         return to_numpy(source)
-    named = _WITH_COLUMN.fullmatch(fspath(source)) if features is None else None
+    named = WITH_COLUMN.fullmatch(fspath(source)) if features is None else None
     path = Path(named[1] if named else source)
     if not path.name.lower().endswith(ENDINGS):
         raise InputError(
