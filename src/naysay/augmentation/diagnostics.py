@@ -1,0 +1,100 @@
+"""What augmentation did to the labels, told without the truth: how spread they are, how far they moved, whom they reach.
+
+Entropy is in nats: 0 for one label, log K for a row that says nothing. A row moved by the total variation distance between its labels
+before and after: 0 is not at all, 1 is to other classes altogether.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from naysay import labels
+from naysay.errors import InputError
+
+
+@dataclass(frozen=True)
+class Description:
+    """Labels before and after augmentation. Means are over rows that have labels; NaN where no row has.
+
+    unlabelled: rows that had no label before. unreached: rows that have none after.
+    """
+
+    rows: int
+    classes: int
+    unlabelled: int
+    unreached: int
+    entropy_before: float
+    entropy_after: float
+    moved_mean: float
+    moved_most: float
+
+    def __str__(self) -> str:
+        """Four plain lines."""
+        return (
+            f"{self.rows} rows, {self.classes} classes\n"
+            f"rows without labels: {self.unlabelled} before, {self.unreached} after\n"
+            f"mean entropy of a row: {self.entropy_before:.3f} before, {self.entropy_after:.3f} after "
+            f"({math.log(self.classes):.3f} would say nothing)\n"
+            f"rows moved (total variation): {self.moved_mean:.3f} on average, {self.moved_most:.3f} at most"
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `augment` did: its settings as they were used, and what became of the labels.
+
+    neighbours: of each row (0 where nothing was shared); effective_neighbours: the median row's 1 / sum of squared weights.
+    gamma: None unless weights go by distance. rounds: those run; change: the largest change of an entry in the last of them.
+    recall: the graph's, None if nobody measured it.
+    """
+
+    scheme: str
+    neighbours: int
+    effective_neighbours: float
+    alpha: float
+    gamma: float | None
+    rounds: int
+    change: float
+    recall: float | None
+    labels: Description
+
+    def as_dict(self) -> dict[str, Any]:
+        """All figures by name, those of the labels under "labels"."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """The settings in one line, then the labels' four."""
+        by = "" if self.gamma is None else f", gamma {self.gamma:.4g}"
+        return (
+            f"{self.scheme}: {self.neighbours} neighbours ({self.effective_neighbours:.1f} in effect), alpha {self.alpha:g}{by}, "
+            f"{self.rounds} rounds (last change {self.change:.1e})\n{self.labels}"
+        )
+
+
+def describe(before: Any, after: Any) -> Description:
+    """What became of the labels `before` (n, K) when they turned into `after` (n, K)."""
+    before, after = labels.validate(before), labels.validate(after)
+    if before.shape != after.shape:
+        raise InputError(f"before and after must label the same rows and classes; got {tuple(before.shape)} and {tuple(after.shape)}.")
+    before, after = before.cpu().double(), after.cpu().double()
+    had, has = before.sum(1) > 0, after.sum(1) > 0
+    moved = (before - after).abs().sum(1)[had & has] / 2
+    return Description(
+        rows=before.shape[0],
+        classes=before.shape[1],
+        unlabelled=int((~had).sum()),
+        unreached=int((~has).sum()),
+        entropy_before=float(entropy(before)[had].mean()),
+        entropy_after=float(entropy(after)[has].mean()),
+        moved_mean=float(moved.mean()),
+        moved_most=float(moved.max()) if len(moved) else math.nan,
+    )
+
+
+def entropy(comp: Tensor) -> Tensor:
+    """The entropy (n,) in nats of the rows of labels (n, K); 0 for an unlabelled row."""
+    logarithms: Tensor = torch.special.xlogy(comp, comp)
+    return -logarithms.sum(1)

@@ -1,0 +1,67 @@
+"""How much a row listens to each of its neighbours: non-negative weights (n, k) whose rows sum to 1.
+
+By rank the k-th nearest weighs 1/k; by distance it weighs exp(-gamma * squared distance) (arXiv 2305.08344, Section 4).
+gamma = 1 belongs to rows of length 1, whose squared distances lie between 0 and 4; `auto_gamma` finds the like for any other scale.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from naysay.errors import InputError
+
+# exp(-746) is zero in double precision: from here on even the nearest neighbour's weight has underflowed
+UNDERFLOW = 745.2
+
+
+def by_rank(n: int, k: int, device: torch.device | str = "cpu") -> Tensor:
+    """Weights (n, k) float32 proportional to 1, 1/2, ..., 1/k, nearest first, the same in every row."""
+    row = 1 / torch.arange(1, k + 1, dtype=torch.float64)
+    return (row / row.sum()).to(device, torch.float32).expand(n, k).contiguous()
+
+
+def by_distance(distances: Tensor, gamma: float) -> Tensor:
+    """Weights (n, k) float32 proportional to exp(-gamma * distances), from squared distances (n, k).
+
+    Normalised weights don't change when each row's smallest distance is subtracted first, so the nearest neighbour's weight never
+    underflows. An isolated row, whose every weight would be zero even in double precision, listens to all neighbours equally.
+    """
+    nearest = distances.amin(1, keepdim=True)
+    isolated = nearest > UNDERFLOW / gamma
+    raw = torch.exp(-gamma * (distances - nearest)).masked_fill(isolated, 1.0)
+    return raw / raw.sum(1, keepdim=True)
+
+
+def auto_gamma(distances: Tensor) -> float:
+    """The gamma at which, in a typical row of squared distances (n, k), the k-th neighbour weighs 1/k of the nearest, as ranks have it:
+    log k over the median of the k-th's distance less the nearest's.
+
+    Scaling the features by any number leaves the weights as they are, and so does adding the same to all distances, as noise in many
+    dimensions does. Where most rows have k neighbours at one distance it is the median over the other rows; where all have, weights
+    are equal whatever gamma is, and 1 is returned.
+    """
+    spread = distances[:, -1] - distances[:, 0]
+    typical = float(spread.median())
+    if typical == 0 and bool((spread > 0).any()):
+        typical = float(spread[spread > 0].median())
+    return math.log(distances.shape[1]) / typical if typical > 0 and distances.shape[1] > 1 else 1.0
+
+
+def effective_neighbours(weights: Tensor) -> Tensor:
+    """How many neighbours each row in effect listens to, (n,): 1 / sum of squared weights, between 1 and k."""
+    return 1 / weights.square().sum(1)
+
+
+def fits(distances: Tensor, weights: Tensor, gamma: float) -> bool:
+    """Whether gamma suits the distances (n, k): the median row is not isolated, and listens to two neighbours or more in effect."""
+    isolated = float(distances.amin(1).median()) > UNDERFLOW / gamma
+    return not isolated and float(effective_neighbours(weights).median()) >= min(2.0, distances.shape[1] / 2)
+
+
+def check_gamma(gamma: float | str) -> None:
+    """Raise InputError unless gamma is a positive number or "auto"."""
+    if gamma == "auto":
+        return
+    if isinstance(gamma, str) or not (math.isfinite(gamma) and gamma > 0):
+        raise InputError(f'gamma must be a positive number, or "auto" to take it from the distances; got {gamma!r}.')

@@ -1,0 +1,80 @@
+"""Label augmentation alone as a scikit-learn estimator: what LabelSpreading is for ordinary labels."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from naysay import neighbors
+from naysay.augmentation import augment
+from naysay.augmentation.schemes import get, neighbours_for
+from naysay.augmentation.weights import auto_gamma, by_distance, by_rank
+from naysay.estimators.encoding import encode
+
+
+class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Shares complementary labels between neighbours. After `fit`, `labels_` (n, K) are the augmented labels of the rows, with one
+    column per class of `classes_`, and `transduction_` (n,) the class that each row is least said not to be.
+
+    The settings are those of `naysay.augment`; n_neighbors=None takes as many as the classes are large enough for, at most 64.
+    `transform(X)` gives new rows the mean of their neighbours' augmented labels.
+    """
+
+    def __init__(
+        self,
+        scheme: str = "dms",
+        *,
+        n_neighbors: int | None = None,
+        alpha: float = 0.1,
+        gamma: float | str = "auto",
+        rounds: int | None = None,
+        metric: str = "euclidean",
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.scheme = scheme
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.gamma = gamma
+        self.rounds = rounds
+        self.metric = metric
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Share the complementary labels y of rows X (n, d)."""
+        X = validate_data(self, X, dtype=np.float32, ensure_min_samples=2)
+        comp, self.classes_ = encode(y, self.classes)
+        if len(comp) != len(X):
+            raise ValueError(f"X and y must have the same rows; got {len(X)} and {len(comp)}.")
+        wanted = self.n_neighbors or neighbours_for(self.scheme, len(X), comp.shape[1])
+        graph = neighbors.build(X, min(wanted, len(X) - 1), metric=self.metric)
+        self.n_neighbors_ = graph.k
+        self.gamma_ = auto_gamma(graph.distances) if self.gamma == "auto" else float(self.gamma)
+        self._all_labels = np.asarray(augment(graph, comp.numpy(), self.scheme, graph.k, self.alpha, self.gamma_, self.rounds))
+        self._rows = X
+        self.labels_ = self._all_labels[:, : len(self.classes_)]
+        self.transduction_ = self.classes_[self.labels_.argmin(1)]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Augmented labels (n, K) of new rows: what their nearest old rows pass on."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float32)
+        near = neighbors.query(self._rows, X, self.n_neighbors_, metric=self.metric)
+        by_how_far = get(self.scheme).weights == "distance"
+        weights = by_distance(near.distances, self.gamma_) if by_how_far else by_rank(*near.distances.shape)
+        passed = torch.einsum("nk,nkc->nc", weights, torch.from_numpy(self._all_labels)[near.indices.long()])
+        return passed.numpy()[:, : len(self.classes_)]
+
+    def fit_transform(self, X: Any, y: Any) -> NDArray[np.float32]:
+        """The augmented labels (n, K) of the rows themselves."""
+        return self.fit(X, y).labels_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = []  # labels come out in float32, whatever the rows are
+        return tags

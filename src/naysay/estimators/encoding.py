@@ -1,0 +1,92 @@
+"""What scikit-learn users call y, as `comp`: class names of any type, one or several per row, or the (n, K) matrix itself.
+
+With two classes "not a" says "is b". scikit-learn's users may still come with two, so a third class that nothing can be, and that every
+label also names, stands in for what is missing: its rows are exactly those of uniform labels over three classes, and nothing is lost.
+"""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from naysay import labels
+from naysay.errors import InputError
+
+TWO_CLASSES = (
+    'there are only two classes, so "not a" already says "is b": these are ordinary labels in disguise. They are used as such; '
+    "any ordinary classifier would do."
+)
+
+
+def encode(y: Any, classes: Sequence[Any] | NDArray[Any] | None = None) -> tuple[Tensor, NDArray[Any]]:
+    """The labels `comp` (n, K) of `y`, and the class of each column: `classes`, or what y names, sorted.
+
+    y is (n,) or (n, m) class names, ragged lists of them, or a float (n, K) matrix. None, NaN, "" and an empty list mean unlabelled,
+    and so does -1, unless it is one of `classes`.
+    """
+    if y is None:
+        raise InputError("fitting requires y to be passed, but the target y is None; give the complementary labels of the rows.")
+    if isinstance(y, Tensor):
+        y = y.detach().cpu().numpy()
+    elif hasattr(y, "__array__") and not isinstance(y, np.ndarray):
+        y = np.asarray(y)
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.dtype.kind == "f" and y.shape[1] > 2:
+        comp = labels.validate(y)
+        named = np.arange(comp.shape[1]) if classes is None else np.asarray(classes)
+        if len(named) != comp.shape[1]:
+            raise InputError(f"y has {comp.shape[1]} columns for {len(named)} classes; give one column per class.")
+        return comp, named
+    rows = [[name for name in _cells(row) if not _missing(name, classes)] for row in _rows(y)]
+    known = _sorted({name for row in rows for name in row}) if classes is None else np.asarray(classes)
+    number = {name: i for i, name in enumerate(known.tolist())}
+    for i, row in enumerate(rows):
+        for name in row:
+            if name not in number:
+                raise InputError(
+                    f"row {i} names class {name!r}, which is not among the {len(known)} classes: {', '.join(map(str, known[:8]))}."
+                )
+    if len(known) < 2:
+        raise InputError(f"complementary labels need more than one class; got {len(known)}. Pass classes= with all of them.")
+    numbers = [[number[name] for name in row] for row in rows]
+    if len(known) == 2:
+        warnings.warn(TWO_CLASSES, UserWarning, stacklevel=3)
+        numbers = [[*row, *[2] * len(row)] for row in numbers]
+    return labels.from_indices(numbers, max(len(known), 3), contradictions="keep"), known
+
+
+def _rows(y: Any) -> Iterable[Any]:
+    if isinstance(y, np.ndarray):
+        if y.ndim not in (1, 2) or (y.dtype.kind == "f" and not _whole(y)):
+            what = "Unknown label type: continuous numbers" if y.dtype.kind == "f" else f"{y.dtype} of shape {y.shape}"
+            raise InputError(f"y must hold class names (n,) or (n, m), lists of them, or a float matrix (n, K); got {what}.")
+        return y.tolist()  # type: ignore[no-any-return]
+    if not isinstance(y, list | tuple):
+        raise InputError(f"y must be an array or a list of class names, one entry per row; got {type(y).__name__}.")
+    return y
+
+
+def _whole(y: NDArray[Any]) -> bool:
+    known = y[~np.isnan(y)]
+    return bool(np.isfinite(known).all() and (known == np.trunc(known)).all())
+
+
+def _cells(row: Any) -> list[Any]:
+    if isinstance(row, Tensor | np.ndarray):
+        row = row.tolist()
+    return list(row) if isinstance(row, list | tuple | set | frozenset) else [row]
+
+
+def _missing(name: Any, classes: Any) -> bool:
+    if isinstance(name, int | float) and not isinstance(name, bool) and name == labels.UNLABELLED:
+        return classes is None or labels.UNLABELLED not in list(classes)
+    return name is None or name == "" or (isinstance(name, float) and np.isnan(name))
+
+
+def _sorted(names: set[Any]) -> NDArray[Any]:
+    try:
+        return np.array(sorted(names))
+    except TypeError:  # names of several types have no order of their own
+        return np.array(sorted(names, key=lambda name: (type(name).__name__, str(name))), dtype=object)

@@ -1,0 +1,86 @@
+"""Nearest neighbours: the graph of a set of rows, and the neighbours of new rows in an old set.
+
+    graph = naysay.neighbors.build(features, k=64)
+    graph.indices, graph.distances          # (n, 64) int32 and float32, squared, nearest first
+
+Distances are Euclidean between the rows as float32: the float64 sum of squared differences, rounded once to float32. Equal ones are
+ordered by index. So an exact graph depends on the features alone: not on blocks, threads, or the device. A row is never its own
+neighbour, and exact duplicates of a row are.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from naysay.errors import InputError, unknown
+from naysay.neighbors.graph import Graph, check, from_arrays, from_csr
+from naysay.neighbors.rows import Rows, check_k, open_rows
+
+__all__ = ["METHODS", "Graph", "build", "check", "from_arrays", "from_csr", "query"]
+
+METHODS = ("auto", "exact", "approximate")
+EXACT_UP_TO = 150_000  # rows: about where on two cores the approximate search becomes the faster one, for 128 to 512 columns
+
+
+def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean") -> Graph:
+    """The graph of the k nearest other rows of every row of `features` (n, d).
+
+    features: a numpy array, a torch tensor, or a memory-mapped `.npy` file, also one larger than memory (then approximate). A CUDA
+    tensor is searched on its GPU, always exactly. The graph is where the features are.
+    method: "exact"; "approximate", whose graph carries its recall, measured on a sample; "auto" is exact up to EXACT_UP_TO rows.
+    metric: "euclidean", or "cosine": the Euclidean metric between rows scaled to length 1.
+    """
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    rows = open_rows(features, metric)
+    check_k(k, len(rows) - 1, f"the number of other rows of {len(rows)}")
+    device = rows.numbers.device
+    if device.type == "cuda":
+        if method == "approximate":
+            raise InputError(f"The approximate search runs on a CPU; got features on {device}. Use method='exact', or features.cpu().")
+        from naysay.neighbors import exact_gpu
+
+        return Graph(*exact_gpu.search(rows.read(), k), metric, "exact", 1.0)
+    on_disk = _is_large_file(features, rows)
+    if method == "exact" and on_disk:
+        raise InputError(
+            f"The exact search needs the rows in memory; got a file of {_bytes(rows) / 2**30:.1f} GiB as float32, over a quarter of "
+            "this machine's memory. Use method='approximate'."
+        )
+    if method == "exact" or (method == "auto" and not on_disk and len(rows) <= EXACT_UP_TO):
+        from naysay.neighbors import exact_cpu
+
+        return Graph(*exact_cpu.search(rows.read().cpu().numpy(), k), metric, "exact", 1.0).to(device)
+    from naysay.neighbors import approximate
+
+    indices, distances, recall = approximate.search(rows, k, on_disk=on_disk)
+    return Graph(indices, distances, metric, "approximate", recall).to(device)
+
+
+def query(features: Any, new: Any, k: int, metric: str = "euclidean") -> Graph:
+    """The k nearest rows of `features` (n, d) to each row of `new` (m, d), exact: a graph of m rows that points into n."""
+    rows, asking = open_rows(features, metric), open_rows(new, metric, "new")
+    if rows.d != asking.d:
+        raise InputError(f"new must have the {rows.d} columns that features has; got {asking.d}.")
+    device = rows.numbers.device
+    if device != asking.numbers.device:
+        raise InputError(f"features and new must be on one device; got {device} and {asking.numbers.device}.")
+    check_k(k, len(rows), "the number of rows of features")
+    if device.type == "cuda":
+        from naysay.neighbors import exact_gpu
+
+        return Graph(*exact_gpu.search_among(rows.read(), asking.read(), k), metric, "exact", 1.0, len(rows))
+    from naysay.neighbors import exact_cpu
+
+    found = exact_cpu.search_among(rows.read().cpu().numpy(), asking.read().cpu().numpy(), k)
+    return Graph(*found, metric, "exact", 1.0, len(rows)).to(device)
+
+
+def _is_large_file(features: Any, rows: Rows) -> bool:
+    """Whether the features are a memory map that would fill more than a quarter of the machine's memory."""
+    return isinstance(features, np.memmap) and _bytes(rows) > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4
+
+
+def _bytes(rows: Rows) -> int:
+    return 4 * len(rows) * rows.d

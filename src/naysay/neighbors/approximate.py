@@ -1,0 +1,148 @@
+"""Approximate neighbours for many rows, in memory or on disk: look in the nearest clusters, then ask the neighbours' neighbours.
+
+Rows are sorted into blocks by cluster (`blocks`). Each row is compared with its own block and those of the PROBES nearest centres, by the
+products and the filter of the exact search. What lies across a border is found afterwards as in nearest-neighbour descent (Dong, Charikar,
+Li 2011): each row is offered the nearest neighbours of its nearest neighbours, and of the rows that it is a neighbour of. Such passes go
+on until a sample of rows, whose neighbours are known exactly, has GOAL of them. A second sample measures the recall that the graph carries.
+
+Distances are exact, order and ties are as in the exact search; only some of the neighbours are not the nearest.
+
+Memory for n rows of d numbers: codes n d bytes, keys and lists 20 n k, and the sorted rows 4 n d, which for features in a memory-mapped
+file that is large lie in a temporary file (in TMPDIR), as large as the features in float32.
+"""
+
+import tempfile
+import threading
+from collections import deque
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from naysay.neighbors.blocks import cluster_edges, cluster_order
+from naysay.neighbors.exact_cpu import BLOCK, ask, make_side, read_heaps
+from naysay.neighbors.exact_cpu import search as search_exactly
+from naysay.neighbors.progress import track
+from naysay.neighbors.proposals import Codes, choose, encode, find_centre, multiply, true_float32
+from naysay.neighbors.rows import Rows
+from naysay.neighbors.schedule import run
+from naysay.seeds import stream
+
+PROBES = 5  # blocks that a row looks into
+GOAL = 0.99  # of the neighbours of the sample that steers
+NARROW, WIDE = (16, 32), (32, 64)  # neighbours (and as many that have the row as neighbour) asked, and how many each names
+STEER, JUDGE = 300, 1000  # rows of the two samples: the recall of the second has a standard error below 0.003
+PART = 8192
+
+
+def search(rows: Rows, k: int, *, on_disk: bool = False) -> tuple[Tensor, Tensor, float]:
+    """Indices and squared distances (n, k) of most of the k nearest other rows, and the share of these that a sample shows."""
+    size = max(BLOCK, 8 * (k + 1))
+    if len(rows) < 4 * size:
+        return *search_exactly(rows.read().numpy(), k), 1.0
+    with tempfile.TemporaryDirectory(prefix="naysay-neighbors-", ignore_cleanup_errors=True) as folder:
+        order, clusters = cluster_order(rows, len(rows) // (size // 2))
+        edges = cluster_edges(clusters, size)
+        arranged = _arrange(rows, order, Path(folder) if on_disk else None)
+        codes = encode(arranged, find_centre(arranged), choose(rows.d))
+        side = make_side(arranged, order, codes, k)
+        drawn = stream(0, "neighbors/recall").permutation(len(rows))[: STEER + JUDGE]
+        furthest = _true_bounds(side, codes, drawn, k)
+        with true_float32():
+            _look_into_blocks(side, codes, edges)
+            _descend(side, codes, order, drawn[:STEER], furthest[:STEER])
+        return *read_heaps(side.heaps, order), _recall(side, drawn[STEER:], furthest[STEER:])
+
+
+def _arrange(rows: Rows, order: Any, folder: Path | None) -> Any:
+    """The rows (n, d) in that order, in memory or in a file of the folder."""
+    shape = len(rows), rows.d
+    arranged = np.empty(shape, np.float32) if folder is None else np.lib.format.open_memmap(folder / "rows.npy", "w+", np.float32, shape)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    # read in the order in which they lie and written where they belong: disks are slower at reading here and there
+    for start in range(0, len(rows), PART):
+        arranged[places[start : start + PART]] = rows.read(slice(start, start + PART)).numpy()
+    return np.asarray(arranged)
+
+
+def _look_into_blocks(side: Any, codes: Codes, edges: Any) -> None:
+    """Compare each row with the rows of its own block and of those with the PROBES nearest centres."""
+    from naysay.neighbors import kernels
+
+    centres = torch.stack([torch.from_numpy(side.rows[a:b]).mean(0) for a, b in pairwise(edges)])
+    half = centres.square().sum(1) / 2
+    probes = min(PROBES, len(centres))
+
+    def work(block: int) -> None:
+        start, stop = edges[block], edges[block + 1]
+        nearest = (torch.from_numpy(side.rows[start:stop]) @ centres.T - half).topk(probes).indices
+        visits = torch.cat((nearest, torch.full((len(nearest), 1), block)), 1).numpy()
+        # its own block first, for all rows at once: that gives each a first bound
+        for other in (block, *np.setdiff1d(visits, block)):
+            lines = start + np.flatnonzero((visits == other).any(1))
+            products = multiply(codes[torch.from_numpy(lines)], codes[edges[other] : edges[other + 1]]).numpy()
+            kernels.filter_tile(products, side, lines, side, edges[other], codes.margin, kernels.ITSELF)
+
+    blocks = range(len(centres))
+    deque(track(run(blocks, lambda _: set(), work), len(blocks), "finding neighbours"), maxlen=0)
+
+
+def _descend(side: Any, codes: Codes, order: Any, sample: Any, furthest: Any) -> None:
+    """Ask the neighbours' neighbours until the sample has GOAL of its own, wider when that helps little, and no longer than it helps."""
+    places = np.empty(len(order), np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    recall = _recall(side, sample, furthest)
+    for width in (NARROW, NARROW, WIDE, WIDE, WIDE):
+        if recall >= GOAL:
+            break
+        _ask_around(side, codes, _near(side, places), *width)
+        before, recall = recall, _recall(side, sample, furthest)
+        if width == WIDE and recall - before < 0.005:
+            break
+
+
+def _ask_around(side: Any, codes: Codes, near: Any, fans: int, depth: int) -> None:
+    """One pass of `kernels.ask_around` over all rows."""
+    from naysay.neighbors import kernels
+
+    n, k = near.shape
+    liked_by, own = kernels.find_fans(near, min(fans, k)), threading.local()
+
+    def work(start: int) -> None:
+        if not hasattr(own, "seen"):
+            own.seen = np.full(n, -1, np.int32)
+        kernels.ask_around(side, codes.codes.numpy(), start, min(start + PART, n), near, liked_by, min(depth, k), own.seen)
+
+    parts = range(0, n, PART)
+    deque(track(run(parts, lambda _: set(), work), len(parts), "asking neighbours"), maxlen=0)
+
+
+def _near(side: Any, places: Any) -> Any:
+    """Each row's neighbours (n, k) int32, nearest first, by their place in block order."""
+    near = np.empty(side.heaps.shape, np.int32)
+    for start in range(0, len(near), PART):
+        near[start : start + PART] = places[np.sort(side.heaps[start : start + PART], 1) & 0x7FFFFFFF]
+    return near
+
+
+def _true_bounds(side: Any, codes: Codes, sample: Any, k: int) -> Any:
+    """The squared distance (m,) to the k-th neighbour of each row of the sample, found among all rows."""
+    some = torch.from_numpy(sample)
+    own = Codes(codes[some], codes.scale[sample], codes.half[sample], codes.residual[sample])
+    asking = make_side(side.rows[sample], sample, own, k + 1)
+    # the row itself, at distance 0, is the nearest or as near as the nearest: with it the k-th other is the (k + 1)-th
+    ask(asking, own, side, codes)
+    return _squared(asking.heaps).max(1)
+
+
+def _recall(side: Any, sample: Any, furthest: Any) -> float:
+    """The share of the sample's neighbours that are no further than the true k-th: equally near ones count."""
+    return float((_squared(side.heaps[sample]) <= furthest[:, None]).mean())
+
+
+def _squared(keys: Any) -> Any:
+    return (keys >> 32).astype(np.int32).view(np.float32)

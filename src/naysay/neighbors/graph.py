@@ -1,0 +1,241 @@
+"""The neighbour graph: for each row the numbers of its k nearest rows and the squared distances to them, nearest first.
+
+Every row has the same number of neighbours, so the graph is two (n, k) tensors and no pointers. Equal distances are ordered by
+index. In a graph of a set with itself a row is never its own neighbour, by position: exact duplicates of a row do stay.
+A graph that somebody else built comes in through `from_arrays` or `from_csr`, and a saved one through `Graph.load`; all three check it.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from naysay.errors import InputError, unknown
+
+METRICS = ("euclidean", "cosine")
+FORMAT = "naysay-graph-1"
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The k nearest neighbours of n rows among `columns` rows, as fixed-degree arrays on one device.
+
+    indices: (n, k) int32, the neighbours' row numbers. distances: (n, k) float32, SQUARED, never falling along a row.
+    metric: "euclidean", or "cosine": squared distances between rows of length 1, which are 2 - 2 * cosine.
+    method: how it was found ("exact", "approximate", or "given" for a foreign graph).
+    recall: the share of true neighbours found; 1.0 for exact, measured on a sample for approximate, None where nobody measured.
+    columns: the number of rows that the indices point into; None means the n rows themselves, no row being its own neighbour.
+    """
+
+    indices: Tensor
+    distances: Tensor
+    metric: str = "euclidean"
+    method: str = "given"
+    recall: float | None = None
+    columns: int | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of rows that have neighbours."""
+        return self.indices.shape[0]
+
+    @property
+    def k(self) -> int:
+        """The number of neighbours of each row."""
+        return self.indices.shape[1]
+
+    @property
+    def device(self) -> torch.device:
+        """Where both tensors are."""
+        return self.indices.device
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both graphs hold the same neighbours, distances and description, bit for bit."""
+        if not isinstance(other, Graph):
+            return NotImplemented
+        same = (self.metric, self.method, self.recall, self.columns) == (other.metric, other.method, other.recall, other.columns)
+        return same and torch.equal(self.indices, other.indices) and torch.equal(self.distances, other.distances)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """One line: sizes and origin, not the numbers."""
+        among = "" if self.columns is None else f" among {self.columns}"
+        recall = "" if self.recall is None else f", recall={self.recall:.4f}"
+        return f"Graph({self.n} rows, {self.k} neighbours{among}, {self.metric}, {self.method}{recall}, on {self.device})"
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same graph with its tensors on `device`."""
+        return self._with(self.indices.to(device), self.distances.to(device))
+
+    def nearest(self, k: int) -> Self:
+        """The graph of the k nearest of the neighbours that are here; one build for the largest k serves all smaller ones."""
+        if not 1 <= k <= self.k:
+            raise InputError(f"k must be between 1 and the graph's {self.k} neighbours; got {k}. Build a graph with at least that many.")
+        return self._with(self.indices[:, :k].contiguous(), self.distances[:, :k].contiguous())
+
+    def to_csr(self) -> Any:
+        """A scipy CSR matrix (n, columns) of float32 squared distances; columns within a row stay nearest first, zeros stay stored."""
+        from scipy.sparse import csr_matrix
+
+        pointers = np.arange(self.n + 1, dtype=np.int64) * self.k
+        shape = (self.n, self.n if self.columns is None else self.columns)
+        parts = (self.distances.cpu().numpy().reshape(-1), self.indices.cpu().numpy().reshape(-1), pointers)
+        return csr_matrix(parts, shape=shape, copy=True)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph to a safetensors file; the file appears whole or not at all."""
+        from safetensors.torch import save_file
+
+        tensors = {"indices": self.indices.cpu().contiguous(), "distances": self.distances.cpu().contiguous()}
+        about = json.dumps({"metric": self.metric, "method": self.method, "recall": self.recall, "columns": self.columns})
+        unfinished = Path(f"{os.fspath(path)}.{os.getpid()}.part")
+        try:
+            save_file(tensors, unfinished, metadata={"format": FORMAT, "graph": about, "digest": _digest(tensors, about)})
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote, refusing a file that is damaged, altered, or not a graph."""
+        from safetensors import SafetensorError, safe_open
+
+        again = "Build the graph again and save it."
+        if not Path(path).is_file():
+            raise InputError(f"There is no graph file at {os.fspath(path)!r}. {again}")
+        try:
+            with safe_open(path, framework="pt") as file:
+                described = file.metadata() or {}
+                if described.get("format") != FORMAT:
+                    raise InputError(
+                        f"{os.fspath(path)!r} must be a graph file ({FORMAT}); got format {described.get('format')!r}. {again}"
+                    )
+                tensors = {name: file.get_tensor(name) for name in ("indices", "distances")}
+            if described["digest"] != _digest(tensors, described["graph"]):
+                raise InputError(f"{os.fspath(path)!r} was changed after it was saved: its contents don't match its checksum. {again}")
+            graph = cls(**tensors, **json.loads(described["graph"]))
+        except (SafetensorError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise InputError(f"{os.fspath(path)!r} is not a whole graph file: {error}. {again}") from error
+        check(graph)
+        return graph
+
+    def _with(self, indices: Tensor, distances: Tensor) -> Self:
+        return type(self)(indices, distances, self.metric, self.method, self.recall, self.columns)
+
+
+def from_arrays(
+    indices: Any,
+    distances: Any,
+    *,
+    squared: bool = True,
+    metric: str = "euclidean",
+    columns: int | None = None,
+    recall: float | None = None,
+) -> Graph:
+    """The graph of index and distance arrays (n, k) that somebody else built, checked and put in order (distance, then index).
+
+    squared: False where the distances are plain ones, as scikit-learn's are; they are squared here.
+    columns: the number of rows pointed into, where these are not the n rows themselves.
+    """
+    found, lengths = torch.as_tensor(indices), torch.as_tensor(distances)
+    if found.ndim != 2 or found.shape != lengths.shape or 0 in found.shape:
+        raise InputError(
+            "indices and distances must be two arrays of one shape (n, k), one row per instance; "
+            f"got shapes {tuple(found.shape)} and {tuple(lengths.shape)}."
+        )
+    if found.is_floating_point() or found.is_complex() or found.dtype == torch.bool:
+        raise InputError(f"indices must be whole numbers of rows; got {found.dtype}. Were indices and distances swapped?")
+    # checked before the narrowing to int32, which would wrap a huge index into a valid one
+    _check_range(found, columns)
+    lengths = lengths.to(torch.float32)
+    graph = Graph(*_ordered(found.to(torch.int32), lengths if squared else lengths.square()), metric, "given", recall, columns)
+    check(graph)
+    return graph
+
+
+def from_csr(matrix: Any, *, squared: bool = True, metric: str = "euclidean", recall: float | None = None) -> Graph:
+    """The graph of a scipy sparse matrix (n, n) whose stored entries are distances, the same number in every row.
+
+    A stored zero is a neighbour at distance zero; an entry that is not stored is no neighbour.
+    squared: False for plain distances, as `sklearn.neighbors.kneighbors_graph(mode="distance")` gives.
+    """
+    csr = matrix.tocsr()
+    degrees = np.diff(csr.indptr)
+    if len(degrees) == 0 or degrees.min() != degrees.max() or degrees[0] == 0:
+        got = f"{degrees.min()} to {degrees.max()}" if len(degrees) else "no rows"
+        raise InputError(
+            f"A graph must store the same number of neighbours, at least one, in every row; got {got}. "
+            "Keep each row's k nearest (and stored zeros: don't call eliminate_zeros)."
+        )
+    n, columns = csr.shape
+    shape = (n, int(degrees[0]))
+    return from_arrays(
+        csr.indices.reshape(shape),
+        csr.data.reshape(shape),
+        squared=squared,
+        metric=metric,
+        columns=None if n == columns else columns,
+        recall=recall,
+    )
+
+
+def check(graph: Graph) -> None:
+    """Raise InputError unless the graph is what `Graph` says: whole, in range, no row twice, no self, finite and in order."""
+    if graph.metric not in METRICS:
+        raise unknown("metric", graph.metric, METRICS)
+    if graph.indices.dtype != torch.int32 or graph.distances.dtype != torch.float32:
+        raise InputError(f"A graph holds int32 indices and float32 distances; got {graph.indices.dtype} and {graph.distances.dtype}.")
+    if graph.indices.ndim != 2 or graph.indices.shape != graph.distances.shape or 0 in graph.indices.shape:
+        raise InputError(
+            "A graph's indices and distances must have one shape (n, k); "
+            f"got {tuple(graph.indices.shape)} and {tuple(graph.distances.shape)}."
+        )
+    _check_range(graph.indices, graph.columns)
+    if not bool(((graph.distances >= 0) & graph.distances.isfinite()).all()):
+        raise InputError("A graph's distances must be finite and not negative; got NaN, inf or a negative one. Are they similarities?")
+    if not bool((graph.distances.diff(dim=1) >= 0).all()):
+        raise InputError(
+            "A graph's distances must not fall along a row; got rows out of order. Use naysay.neighbors.from_arrays, which sorts."
+        )
+    if graph.columns is None:
+        own = torch.arange(graph.n, device=graph.device, dtype=torch.int32)[:, None]
+        selfish = int((graph.indices == own).any(1).sum())
+        if selfish:
+            raise InputError(
+                f"No row may be its own neighbour; got {selfish} rows that are. Drop the row itself (its position, not distance 0)."
+            )
+    twice = int((graph.indices.sort(dim=1).values.diff(dim=1) == 0).any(1).sum())
+    if twice:
+        raise InputError(f"A row's neighbours must be different rows; got {twice} rows that name one twice.")
+    if graph.recall is not None and not 0 <= graph.recall <= 1:
+        raise InputError(f"A graph's recall must be a share between 0 and 1; got {graph.recall}.")
+
+
+def _check_range(indices: Tensor, columns: int | None) -> None:
+    limit = indices.shape[0] if columns is None else columns
+    low, high = int(indices.min()), int(indices.max())
+    if low < 0 or high >= limit:
+        raise InputError(f"A graph's indices must be row numbers from 0 to {limit - 1}; got {low} to {high}.")
+
+
+def _ordered(indices: Tensor, distances: Tensor) -> tuple[Tensor, Tensor]:
+    """Both arrays with each row sorted by (distance, index)."""
+    by_index = indices.argsort(dim=1, stable=True)
+    indices, distances = indices.gather(1, by_index), distances.gather(1, by_index)
+    by_distance = distances.argsort(dim=1, stable=True)
+    return indices.gather(1, by_distance).contiguous(), distances.gather(1, by_distance).contiguous()
+
+
+def _digest(tensors: dict[str, Tensor], about: str) -> str:
+    digest = hashlib.blake2b(about.encode(), digest_size=16)
+    for name in sorted(tensors):
+        digest.update(f"{name} {tuple(tensors[name].shape)} {tensors[name].dtype} ".encode())
+        digest.update(tensors[name].numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,99 @@
+"""What a caller may give as features, and the float32 rows that the searches take.
+
+Cosine neighbours are the Euclidean ones of rows of length 1: |a - b|^2 = 2 - 2 cos(a, b). One search serves both.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from naysay.errors import InputError, unknown
+from naysay.neighbors.graph import METRICS
+
+MAX_ROWS = 2**31 - 1
+PART = 65536  # rows checked and normalised at once
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A matrix (n, d) of numbers of any kind, in memory, on a device or on disk, that is read as finite float32 rows."""
+
+    numbers: Tensor
+    unit: bool = False
+    name: str = "features"
+
+    def __len__(self) -> int:
+        """The number of rows, n."""
+        return len(self.numbers)
+
+    @property
+    def d(self) -> int:
+        """The length of a row."""
+        return self.numbers.shape[1]
+
+    def read(self, which: slice | Tensor = slice(None)) -> Tensor:
+        """The rows `which` as float32, of length 1 for the cosine metric; copied only if changed."""
+        rows = self.numbers[which].to(torch.float32).contiguous()
+        unit = torch.empty_like(rows) if self.unit else rows
+        for start in range(0, len(rows), PART):
+            part = rows[start : start + PART]
+            bad = ~part.isfinite().all(1)
+            if bool(bad.any()):
+                where = self._number(which, start + int(bad.nonzero()[0]))
+                raise InputError(f"{self.name} must be finite float32 numbers; got NaN, inf or more than 3.4e38 in row {where}.")
+            if self.unit:
+                lengths = part.double().square().sum(1, keepdim=True).sqrt()
+                if not bool((lengths > 0).all()):
+                    where = self._number(which, start + int((lengths[:, 0] == 0).nonzero()[0]))
+                    raise InputError(
+                        f"{self.name} must have no all-zero row for the cosine metric, which needs a direction; got row {where}."
+                    )
+                unit[start : start + PART] = part.double() / lengths
+        return unit
+
+    def _number(self, which: slice | Tensor, place: int) -> int:
+        return int(torch.arange(len(self))[which][place])
+
+
+def open_rows(features: Any, metric: str, name: str = "features") -> Rows:
+    """`features` (n, d), an array, a memory map, a tensor or lists of numbers, checked except for what only reading it shows."""
+    if metric not in METRICS:
+        raise unknown("metric", metric, METRICS)
+    numbers = features.detach() if isinstance(features, Tensor) else _as_tensor(features, name)
+    if numbers.ndim != 2 or 0 in numbers.shape:
+        raise InputError(f"{name} must be an (n, d) matrix, one row per instance; got shape {tuple(numbers.shape)}.{_hint(numbers)}")
+    if numbers.is_complex() or numbers.is_sparse:
+        raise InputError(f"{name} must be a dense matrix of real numbers; got {numbers.dtype} in {numbers.layout} layout.")
+    if len(numbers) > MAX_ROWS:
+        raise InputError(f"{name} must have at most {MAX_ROWS} rows; got {len(numbers)}. Work on shards.")
+    return Rows(numbers, metric == "cosine", name)
+
+
+def check_k(k: int, available: int, what: str) -> None:
+    """Raise InputError unless 1 <= k <= available."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        raise InputError(f"k must be a whole number of neighbours; got {k!r}.")
+    if not 1 <= k <= available:
+        raise InputError(f"k must be between 1 and {available}, {what}; got {k}.")
+
+
+def _as_tensor(features: Any, name: str) -> Tensor:
+    array = np.asarray(features)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{name} must be a dense (n, d) matrix of numbers; got {type(features).__name__} of {array.dtype}.")
+    # torch has no such numbers, or no such strides
+    if not array.dtype.isnative or array.itemsize > 8 or array.dtype.kind == "u" or min(array.strides, default=0) < 0:
+        array = array.astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nor written to
+        return torch.from_numpy(array)
+
+
+def _hint(numbers: Tensor) -> str:
+    if numbers.ndim == 1:
+        return " For one feature per instance use features.reshape(-1, 1)."
+    return " Flatten each instance: features.reshape(len(features), -1)." if numbers.ndim > 2 else ""

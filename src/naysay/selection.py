@@ -1,0 +1,163 @@
+"""Choosing settings without a single ordinary label: three criteria on held-out complementary labels, each with its standard error.
+
+Complementary labels z of a row of class y have the mean T[y]; a = z Tinv therefore has the mean e_y, and the mean over rows of
+sum_j a_j loss_j is an unbiased risk estimate (URE) of the ordinary risk, for the 0-1 loss and for the log loss (Ishida et al. 2019).
+SCEL, the mean of -log (p T)_k, is the log likelihood of the labels that were given (Lin and Lin 2023); it needs no inverse of T.
+
+An estimate is noisy: with 5,000 single labels the standard error of `ure_accuracy` is about 1.4 points at K = 10 and 3.5 at K = 20.
+So compare candidates on the same rows with `compare`, and never read the estimate as an accuracy. Rows without labels say nothing
+and are left out.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from naysay import labels, transition
+from naysay.errors import InputError, unknown
+from naysay.seeds import stream
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A criterion's value with its standard error; `rows` (n,) are the rows' own values, for a paired comparison."""
+
+    criterion: str
+    value: float
+    standard_error: float
+    rows: Tensor = field(repr=False)
+
+    def __str__(self) -> str:
+        """The value with its standard error, as "0.912 ± 0.014"."""
+        return f"{self.value:.4g} ± {self.standard_error:.2g}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """First minus second on the same rows: the mean difference, its standard error, z, and the two-sided normal p value."""
+
+    difference: float
+    standard_error: float
+    z: float
+    p_value: float
+
+
+def ure_accuracy(predicted: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
+    """The accuracy, estimated: mean_i sum_k z_ik Tinv[k, prediction_i]. `predicted` is logits (n, K) or class numbers (n,)."""
+    comp = labels.validate(comp).double()
+    predicted = torch.as_tensor(predicted).to(comp.device)
+    if predicted.ndim == 2:
+        predicted = _logits(predicted, comp).argmax(1)
+    if predicted.shape != comp.shape[:1] or predicted.is_floating_point():
+        raise InputError(
+            f"predicted must be logits {tuple(comp.shape)} or {len(comp)} class numbers, as comp has rows; "
+            f"got shape {tuple(predicted.shape)} of {predicted.dtype}."
+        )
+    return _estimate("ure-accuracy", ordinary(comp, T).gather(1, predicted.long()[:, None])[:, 0], comp)
+
+
+def ure_log_loss(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
+    """The ordinary log loss, estimated: mean_i sum_j (z_i Tinv)_j * -log p_j(x_i)."""
+    comp = labels.validate(comp).double()
+    loss = -_logits(logits, comp).log_softmax(1)
+    return _estimate("ure-log-loss", (ordinary(comp, T) * loss).sum(1), comp)
+
+
+def scel(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
+    """The log loss of the complementary labels themselves (surrogate complementary estimation loss): mean_i sum_k z_ik * -log (p_i T)_k."""
+    comp = labels.validate(comp).double()
+    named = _logits(logits, comp).softmax(1) @ _transition(T, comp)
+    # a label that the model calls impossible costs 708, not infinity: otherwise one such row would make models incomparable
+    return _estimate("scel", -(comp * named.clamp_min(torch.finfo(torch.float64).tiny).log()).sum(1), comp)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One row of the table: the function of (logits, comp, T), and which direction is better."""
+
+    name: str
+    estimate: Callable[[Tensor, Tensor, Tensor | None], Estimate]
+    higher_is_better: bool
+    source: str
+
+    def better(self, first: float, second: float) -> bool:
+        """Whether `first` is strictly better than `second`."""
+        return first > second if self.higher_is_better else first < second
+
+
+CRITERIA = {
+    row.name: row
+    for row in (
+        Criterion("ure-accuracy", ure_accuracy, True, "Ishida 2019"),
+        Criterion("ure-log-loss", ure_log_loss, False, "Ishida 2019"),
+        Criterion("scel", scel, False, "Lin 2023"),
+    )
+}
+
+
+def criterion(name: str) -> Criterion:
+    """The row `name` of CRITERIA."""
+    if name not in CRITERIA:
+        raise unknown("criterion", name, CRITERIA)
+    return CRITERIA[name]
+
+
+def compare(first: Estimate, second: Estimate) -> Comparison:
+    """The paired comparison of two models by one criterion on the same rows: far sharper than their two standard errors."""
+    if first.criterion != second.criterion or first.rows.shape != second.rows.shape:
+        raise InputError(
+            f"a paired comparison needs one criterion on the same rows; got {first.criterion} on {len(first.rows)} rows "
+            f"and {second.criterion} on {len(second.rows)}. Evaluate both models on the same held-out rows."
+        )
+    difference, error = _mean(first.rows - second.rows)
+    z = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
+    return Comparison(difference, error, z, math.erfc(abs(z) / math.sqrt(2)))
+
+
+def hold_out(n: int, fraction: float = 0.1, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Row numbers (rising) to train on and to hold out, a random `fraction` of n rows; the split depends on n, fraction and seed only."""
+    held = round(n * fraction)
+    if not 2 <= held <= n - 1:
+        raise InputError(
+            f"a held-out part needs at least 2 rows and must leave at least 1 to train on; "
+            f"got {held} of {n} rows (fraction {fraction}). Use a fraction such as 0.1, or more rows."
+        )
+    order = torch.from_numpy(stream(seed, "hold-out").permutation(n).astype(np.int64))
+    return order[held:].sort().values, order[:held].sort().values
+
+
+def ordinary(comp: Tensor, T: Tensor | None = None) -> Tensor:
+    """Rows a = z Tinv (n, K), whose mean given the class y is e_y; found by solving a T = z, float64."""
+    try:
+        return transition.solve(_transition(T, comp).mT, comp.double().mT).mT
+    except InputError as error:
+        raise InputError(f"{error} Among the criteria, scel needs no inverse.") from None
+
+
+def _transition(T: Tensor | None, comp: Tensor) -> Tensor:
+    n_classes = comp.shape[1]
+    return (transition.uniform(n_classes) if T is None else transition.validate(T, n_classes)).to(comp.device, torch.float64)
+
+
+def _logits(logits: Tensor, comp: Tensor) -> Tensor:
+    logits = torch.as_tensor(logits)
+    if logits.shape != comp.shape:
+        raise InputError(f"logits must have the shape of comp, {tuple(comp.shape)}; got {tuple(logits.shape)}.")
+    if not torch.isfinite(logits).all():
+        raise InputError("logits must be finite; got NaN or infinity. The model has diverged: train with a lower learning rate.")
+    return logits.detach().to(comp.device, torch.float64)
+
+
+def _estimate(name: str, rows: Tensor, comp: Tensor) -> Estimate:
+    rows = rows[comp.sum(1) > 0]
+    if len(rows) < 2:
+        raise InputError(f"{name} needs at least 2 labelled rows for a standard error; got {len(rows)}. Hold out more rows.")
+    return Estimate(name, *_mean(rows), rows)
+
+
+def _mean(rows: Tensor) -> tuple[float, float]:
+    return float(rows.mean()), float(rows.std()) / math.sqrt(len(rows))

@@ -1,0 +1,121 @@
+"""What a training run is: one frozen record of settings, from keywords or from a TOML or JSON file.
+
+Everything here decides the weights (with the data, the labels and T); where the run happens (devices, folder) is no part of it.
+The defaults train a table or small images in seconds; `PAPER` holds what Lin et al. 2023 use for images.
+"""
+
+import dataclasses
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+from naysay.errors import InputError, unknown
+
+CHOICES = MappingProxyType(
+    {
+        "optimizer": ("adamw", "sgd"),
+        "schedule": ("constant", "cosine"),
+        "padding": ("reflect", "zero"),
+        "precision": ("32-true", "bf16-mixed"),
+        "compile": ("auto", "yes", "no"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of one training run; the values are checked when it is made."""
+
+    loss: str = "scl-nl"
+    eps: float = 0.0  # the floor inside logarithms that published code has (1e-6); 0 works in log space
+    model: str = "mlp"
+    model_options: Mapping[str, int] = field(default_factory=dict)
+    encoder: str | None = None  # a safetensors file: start from this encoder's weights (fine-tuning)
+    epochs: int = 30
+    batch_size: int = 64
+    optimizer: str = "adamw"
+    learning_rate: float = 3e-3
+    weight_decay: float = 0.1
+    momentum: float = 0.9  # sgd's
+    schedule: str = "cosine"  # to 0 over the whole run; or "constant"
+    warmup_epochs: int = 0  # the learning rate rises linearly from 0
+    normalise: bool = True  # with the training rows' own mean and deviation; else images in [0, 1] and tables as they are
+    crop: int = 0  # random crop after padding by so many pixels a side
+    padding: str = "reflect"
+    flip: bool = False  # left to right, every second image at random
+    precision: str = "32-true"
+    compile: str = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise unknown(name, getattr(self, name), known)
+        for name, least in (("epochs", 1), ("batch_size", 1), ("warmup_epochs", 0), ("crop", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} must be at least {least}; got {getattr(self, name)}.")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise InputError(f"learning_rate must be above 0; got {self.learning_rate}. 1e-3 is a good start for adamw, 1e-1 for sgd.")
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
+            raise InputError(f"weight_decay must be at least 0; got {self.weight_decay}.")
+        if self.warmup_epochs >= self.epochs:
+            raise InputError(f"warmup_epochs must be below epochs; got {self.warmup_epochs} of {self.epochs}.")
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
+        """The config of a mapping such as a parsed file holds; types are checked and converted by pydantic."""
+        from pydantic import TypeAdapter, ValidationError
+
+        names = [f.name for f in dataclasses.fields(cls)]
+        for name in settings:
+            if name not in names:
+                raise unknown("setting", name, names)
+        try:
+            return TypeAdapter(cls).validate_python(dict(settings))
+        except ValidationError as error:
+            first = error.errors()[0]
+            if isinstance(cause := first.get("ctx", {}).get("error"), InputError):
+                raise cause from None
+            where = ".".join(str(part) for part in first["loc"])
+            raise InputError(f"setting {where} cannot be {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}.") from None
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """The config of a .toml or .json file; settings it leaves out keep their defaults."""
+        path = Path(path)
+        readers = {".toml": tomllib.loads, ".json": json.loads}
+        if path.suffix not in readers:
+            raise InputError(f"a config is a .toml or .json file; got {path.name}.")
+        try:
+            settings = readers[path.suffix](path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"there is no config file {path}.") from None
+        except (tomllib.TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} is not valid {path.suffix[1:].upper()}: {error}.") from None
+        if not isinstance(settings, dict):
+            raise InputError(f"{path} must hold settings by name; got a {type(settings).__name__}.")
+        return cls.from_dict(settings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings by name, ready for JSON."""
+        return {**dataclasses.asdict(self), "model_options": dict(self.model_options)}
+
+
+# 200 epochs with five of warm-up, crops and flips: the settings behind the paper's main table (Lin et al. 2023, section 6)
+PAPER = Config(
+    model="resnet18",
+    epochs=200,
+    batch_size=512,
+    learning_rate=1e-3,
+    warmup_epochs=5,
+    crop=4,
+    flip=True,
+    weight_decay=1e-4,
+    precision="bf16-mixed",
+)

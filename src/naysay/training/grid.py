@@ -1,0 +1,92 @@
+"""Grid search by complementary labels alone: every point is trained on the same rows and judged on the same held-out ones.
+
+Two choices come out, as the paper reports both: by the criterion at each point's last epoch, and by its best epoch.
+`grid` and `choose` are plain functions, so that the points can as well be trained elsewhere (see `naysay.engine`).
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from naysay import selection
+from naysay.errors import InputError
+from naysay.training.config import Config
+from naysay.training.loop import train
+from naysay.training.records import Figures
+from naysay.training.run import HeldOut, Trained
+
+LEARNING_RATES = (1e-3, 1e-4, 1e-5)
+WEIGHT_DECAYS = (1e-4, 1e-5)
+
+Map = Callable[[Callable[[Config], Trained], Iterable[Config]], Iterable[Trained]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The numbers of the chosen points, and the best epoch (from 1) of the second."""
+
+    last: int
+    best: int
+    best_epoch: int
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """All points of a grid with their runs, and what was chosen."""
+
+    configs: tuple[Config, ...]
+    runs: tuple[Trained, ...]
+    choice: Choice
+
+    @property
+    def last(self) -> Trained:
+        """The run whose last epoch is best; its `predictor` is the last epoch's."""
+        return self.runs[self.choice.last]
+
+    @property
+    def best(self) -> Trained:
+        """The run that has the best epoch of all; its `best` is that epoch's predictor."""
+        return self.runs[self.choice.best]
+
+
+def grid(
+    config: Config, learning_rates: Sequence[float] = LEARNING_RATES, weight_decays: Sequence[float] = WEIGHT_DECAYS
+) -> tuple[Config, ...]:
+    """`config` with every pair of learning rate and weight decay."""
+    pairs = itertools.product(learning_rates, weight_decays)
+    return tuple(dataclasses.replace(config, learning_rate=rate, weight_decay=decay) for rate, decay in pairs)
+
+
+def choose(histories: Sequence[Sequence[Figures]], criterion: str = "ure-accuracy") -> Choice:
+    """The points to take, from each point's per-epoch figures ("held_out" by `criterion`); the first of equals."""
+    if not histories or not all(histories):
+        raise InputError(f"choosing needs at least one run, each with at least one epoch; got {[len(history) for history in histories]}.")
+    sign = -1 if selection.criterion(criterion).higher_is_better else 1
+    score = [[sign * figures["held_out"] for figures in history] for history in histories]
+    best = min(range(len(score)), key=lambda at: min(score[at]))
+    return Choice(min(range(len(score)), key=lambda at: score[at][-1]), best, 1 + score[best].index(min(score[best])))
+
+
+def search(
+    configs: Sequence[Config],
+    x: Any,
+    comp: Any,
+    held_out: HeldOut,
+    *,
+    folder: str | Path | None = None,
+    run: Map = map,
+    **options: Any,
+) -> Searched:
+    """Train every config and choose. `folder` gets one run folder per point; `run` is `map` or a pool's; `options` go to `train`."""
+    configs = tuple(configs)
+    trained = tuple(run(partial(_point, x=x, comp=comp, held_out=held_out, folder=folder, options=options), configs))
+    return Searched(configs, trained, choose([one.history for one in trained], held_out.criterion))
+
+
+def _point(config: Config, *, x: Any, comp: Any, held_out: HeldOut, folder: str | Path | None, options: dict[str, Any]) -> Trained:
+    place = None if folder is None else Path(folder) / f"lr{config.learning_rate:g}-wd{config.weight_decay:g}-seed{config.seed}"
+    return train(config, x, comp, held_out=held_out, folder=place, **options)

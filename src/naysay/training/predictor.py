@@ -1,0 +1,96 @@
+"""A trained model ready for use: raw rows in, logits, probabilities, representations or classes out, in batches.
+
+It carries what a model alone does not know: how its inputs were normalised, and how its loss's outputs become classes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from naysay import losses, models
+from naysay.errors import InputError
+from naysay.training import checkpoint
+from naysay.training.config import Config
+from naysay.training.data import Normaliser, as_inputs, input_shape
+
+BATCH = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A model with its normaliser, config, the shape it takes, and T (the trained one for cpe-t; None is uniform)."""
+
+    model: nn.Module
+    normaliser: Normaliser
+    config: Config
+    shape: tuple[int, ...]
+    T: Tensor | None = None
+
+    def logits(self, x: Any) -> Tensor:
+        """Logits (n, K) of rows `x` as given for training: tables (n, d), images (n, H, W) or (n, H, W, C)."""
+        return torch.cat([self.model(part).float() for part in self._inputs(x)])
+
+    def represent(self, x: Any) -> Tensor:
+        """The representation (n, d) before the last layer."""
+        if not hasattr(self.model, "represent"):
+            raise InputError(
+                f"{type(self.model).__name__} has no method represent(x) -> (n, d); give it one, or use a model of naysay.models."
+            )
+        return torch.cat([self.model.represent(part).float() for part in self._inputs(x)])  # type: ignore[operator]  # checked above
+
+    def predict(self, x: Any) -> Tensor:
+        """Class numbers (n,)."""
+        return self.decode(self.logits(x))
+
+    def decode(self, logits: Tensor) -> Tensor:
+        """Class numbers (n,) of logits (n, K), as the loss asks: the largest, or for cpe-* the nearest row of T."""
+        return losses.predict(self.config.loss, logits, self.T)
+
+    def _inputs(self, x: Any) -> Iterator[Tensor]:
+        x = as_inputs(x)
+        if input_shape(x) != self.shape:
+            raise InputError(f"the model takes rows of shape {self.shape} (images as channels, height, width); got {input_shape(x)}.")
+        device = self.normaliser.mean.device
+        self.model.eval()
+        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16-mixed"):
+            for part in x.split(BATCH):
+                yield self.normaliser(part.to(device))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All its numbers by name, for a safetensors file."""
+        state = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+        state |= {"normaliser.mean": self.normaliser.mean, "normaliser.deviation": self.normaliser.deviation}
+        return state if self.T is None else state | {"T": self.T}
+
+    def description(self) -> dict[str, Any]:
+        """What is needed to build it again, for JSON."""
+        return {"config": self.config.as_dict(), "input_shape": list(self.shape), "n_classes": self._n_classes()}
+
+    def _n_classes(self) -> int | None:
+        head = getattr(self.model, "head", None)
+        return head.out_features if isinstance(head, nn.Linear) else None
+
+    def save(self, path: str | Path) -> None:
+        """Write it to one safetensors file, atomically."""
+        checkpoint.save(Path(path), self.tensors(), self.description())
+
+    @classmethod
+    def load(cls, path: str | Path, model: nn.Module | None = None, device: torch.device | str = "cpu") -> Self:
+        """The predictor of a file that `save` wrote, or of a run folder's checkpoint.safetensors (last epoch) or best.safetensors.
+
+        A model that is not of naysay.models must be given as `model`, to take the weights.
+        """
+        tensors, meta = checkpoint.load(Path(path))
+        config, shape = Config.from_dict(meta["config"]), tuple(meta["input_shape"])
+        if model is None:
+            model = models.build(config.model, shape, meta["n_classes"], config.seed, **config.model_options)
+        state = {name.removeprefix("model."): tensor for name, tensor in tensors.items() if name.startswith("model.")}
+        if {n: t.shape for n, t in state.items()} != {n: t.shape for n, t in model.state_dict().items()}:
+            raise InputError(f"{path} holds the weights of another model than {type(model).__name__}; pass the model it was trained with.")
+        model.load_state_dict(state)
+        normaliser = Normaliser(tensors["normaliser.mean"], tensors["normaliser.deviation"])
+        return cls(model.to(device).eval(), normaliser.to(torch.device(device)), config, shape, tensors.get("T"))

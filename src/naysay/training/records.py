@@ -1,0 +1,92 @@
+"""Records: what a run was and how it went, as JSON lines: one "run" line, one "epoch" line per epoch, one "result" line.
+
+The checkpoint holds the same epoch figures, and a resumed run writes the file anew from them: no epoch is missing or doubled.
+"""
+
+import datetime
+import json
+import math
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import naysay
+from naysay.training import checkpoint
+
+Figures = dict[str, Any]
+
+
+def environment(device: torch.device, processes: int) -> dict[str, Any]:
+    """Versions, hardware and date: what a number's origin includes."""
+    import lightning_fabric
+
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return {
+        "versions": {
+            "naysay": naysay.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "lightning-fabric": lightning_fabric.__version__,  # type: ignore[attr-defined]  # it has one all the same  # type: ignore[attr-defined]  # there, but not in its __all__
+        },
+        "hardware": {
+            "device": str(device),
+            "name": name,
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+            "processes": processes,
+        },
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def clean(figures: Mapping[str, Any]) -> Figures:
+    """Figures as JSON has them: tensors and numpy numbers become Python's, and what is not a number becomes null."""
+    plain = {name: value.item() if hasattr(value, "item") else value for name, value in figures.items()}
+    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in plain.items()}
+
+
+def rewrite(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Make the file hold exactly `lines`, atomically."""
+    checkpoint.replace(path, "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode())
+
+
+def append(path: Path, line: Mapping[str, Any]) -> None:
+    """Add one line."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line, allow_nan=False) + "\n")
+
+
+def read(path: str | Path) -> list[Figures]:
+    """All whole lines of a record file; a last line that was cut off by a kill is left out."""
+    text = Path(path).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+@contextmanager
+def progress(epochs: int, done: int, enabled: bool | None = None) -> Iterator[Callable[[Figures], None]]:
+    """A function to call with each epoch's figures; it draws a bar on a terminal (or where `enabled`), and nothing elsewhere."""
+    if not (sys.stderr.isatty() if enabled is None else enabled):
+        yield lambda figures: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = ("training", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[figures]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=epochs, completed=done, figures="")
+
+        def show(figures: Figures) -> None:
+            shown = {
+                name: value for name, value in figures.items() if isinstance(value, float) and name not in ("learning_rate", "seconds")
+            }
+            bar.update(task, advance=1, figures="  ".join(f"{name} {value:.4g}" for name, value in shown.items()))
+
+        yield show

@@ -1,0 +1,174 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from naysay import datasets, labels, transition
+from naysay.errors import InputError
+from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
+from naysay.estimators.encoding import encode
+
+
+@pytest.fixture(scope="module")
+def digits():
+    data = datasets.load("digits")
+    x, x_test = (part.reshape(len(part), -1) / np.float32(255) for part in (data.x_train, data.x_test))
+    not_this = transition.sample(data.y_train, transition.uniform(10), seed=0)[:, 0].numpy()
+    return x, not_this, x_test, data.y_test
+
+
+def rows(comp):
+    return comp.numpy().round(3).tolist()
+
+
+def test_y_may_be_names_numbers_lists_or_the_matrix():
+    expected = [[1, 0, 0], [0, 0.5, 0.5], [0, 0, 0]]
+    for y in ([["a"], ["b", "c"], []], np.array([["a", None], ["b", "c"], [None, None]], dtype=object), [("a",), {"b", "c"}, ()]):
+        comp, classes = encode(y)
+        assert classes.tolist() == ["a", "b", "c"]
+        assert rows(comp) == expected
+    comp, classes = encode(np.array([[0, -1], [1, 2], [-1, -1]]))
+    assert (rows(comp), classes.tolist()) == (expected, [0, 1, 2])
+    comp, classes = encode(np.array(expected))
+    assert (rows(comp), classes.tolist()) == (expected, [0, 1, 2])
+
+
+def test_classes_of_different_types_have_an_order_too():
+    assert encode([1, "a", 2.5, "b"])[1].tolist() == [2.5, 1, "a", "b"]
+
+
+def test_a_class_that_no_label_names_can_be_given():
+    comp, classes = encode(["a", "b"], classes=["a", "b", "c"])
+    assert comp.shape == (2, 3)
+    assert classes.tolist() == ["a", "b", "c"]
+
+
+def test_two_classes_are_said_to_be_ordinary_labels():
+    with pytest.warns(UserWarning, match="ordinary labels in disguise"):
+        comp, classes = encode(["a", "b"])
+    assert rows(comp) == [[0.5, 0, 0.5], [0, 0.5, 0.5]]
+    assert classes.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "text"),
+    [
+        (["a", "d"], ["a", "b", "c"], "row 1 names class 'd', which is not among the 3 classes: a, b, c."),
+        (["a", "a"], None, "complementary labels need more than one class; got 1. Pass classes= with all of them."),
+        (np.array([0.5, 1.0]), None, "y must hold class names"),
+        ("abc", None, "y must be an array or a list of class names, one entry per row; got str."),
+        (np.eye(4), ["a", "b"], "y has 4 columns for 2 classes"),
+    ],
+)
+def test_bad_y_is_told_what_is_wrong(y, classes, text):
+    with pytest.raises(InputError) as error:
+        encode(y, classes)
+    assert text in str(error.value)
+
+
+def test_the_classifier_learns_digits_from_what_they_are_not(digits):
+    x, not_this, x_test, y_test = digits
+    x, x_test = (part.reshape(-1, 8, 8) for part in (x, x_test))
+    model = ComplementaryClassifier().fit(x, not_this)
+    assert (model.predict(x_test) == y_test).mean() > 0.9
+    proba = model.predict_proba(x_test)
+    assert np.allclose(proba.sum(1), 1)
+    assert (model.classes_[proba.argmax(1)] == model.predict(x_test)).all()
+    copy = pickle.loads(pickle.dumps(model))
+    assert (copy.predict(x_test) == model.predict(x_test)).all()
+    held = transition.sample(y_test, transition.uniform(10), seed=9)[:, 0].numpy()
+    estimate = model.score(x_test, held)
+    # with 355 single labels one standard error is about 0.05
+    assert abs(estimate - (model.predict(x_test) == y_test).mean()) < 0.2
+
+
+def test_names_of_classes_come_back_as_they_were_given(digits):
+    x, not_this, x_test, _ = digits
+    named = np.array([f"class {k}" for k in not_this])
+    model = ComplementaryClassifier(epochs=1, scheme="none").fit(x, named)
+    assert set(model.predict(x_test)) <= {f"class {k}" for k in range(10)}
+
+
+def test_neighbours_alone_read_digits_too(digits):
+    x, not_this, x_test, y_test = digits
+    model = ComplementaryKNeighbors().fit(x, not_this)
+    # 78 %: single labels of neighbours that are not weighed nor passed on; augmentation is what makes up for it
+    assert (model.predict(x_test) == y_test).mean() > 0.72
+    assert model.n_neighbors_ in (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def test_the_augmenter_shares_labels_and_passes_them_on_to_new_rows(digits):
+    x, not_this, x_test, y_test = digits
+    augmenter = LabelAugmenter().fit(x, not_this)
+    assert augmenter.labels_.shape == (len(x), 10)
+    assert (augmenter.classes_[augmenter.transform(x_test).argmin(1)] == y_test).mean() > 0.85
+    assert np.array_equal(augmenter.labels_, LabelAugmenter().fit_transform(x, not_this))
+
+
+class Constant(ClassifierMixin, BaseEstimator):
+    """Predicts one class, whatever it sees: the model that accuracy against complementary labels would call harmless."""
+
+    def __init__(self, always=0):
+        self.always = always
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.always)
+
+
+def test_grid_search_prefers_a_good_model_to_a_poor_one_by_complementary_labels_alone(digits):
+    x, not_this, _, _ = digits
+    search = GridSearchCV(ComplementaryClassifier(scheme="none"), {"learning_rate": [1e-7, 1e-2], "epochs": [5]}, cv=3).fit(x, not_this)
+    assert search.best_params_["learning_rate"] == 1e-2
+
+
+def test_grid_search_over_a_constant_predictor_and_a_good_one_picks_the_good_one(digits):
+    from sklearn.pipeline import Pipeline
+
+    from naysay import selection
+
+    def criterion(estimator, X, y):
+        return selection.ure_accuracy(estimator.predict(X), labels.from_indices(y, 10)).value
+
+    x, not_this, _, _ = digits
+    steps = Pipeline([("model", Constant())])
+    grid = {"model": [Constant(0), Constant(5), ComplementaryKNeighbors(64)]}
+    best = GridSearchCV(steps, grid, scoring=criterion, cv=3).fit(x, not_this).best_params_["model"]
+    assert isinstance(best, ComplementaryKNeighbors)
+
+
+def test_it_works_in_a_pipeline_and_clones(digits):
+    x, not_this, x_test, _ = digits
+    pipeline = make_pipeline(StandardScaler(), ComplementaryClassifier(epochs=1))
+    assert clone(pipeline).fit(x, not_this).predict(x_test).shape == (len(x_test),)
+
+
+MINUS_ONE = "uses -1 as a class, which means unlabelled here (pass classes= to use it as a class)"
+SEVERAL = "y of shape (n, 1) is one label per row, a form of y like any other here, and deserves no warning"
+EXPECTED = {
+    ComplementaryClassifier: {"check_classifiers_classes": MINUS_ONE, "check_supervised_y_2d": SEVERAL},
+    ComplementaryKNeighbors: {"check_classifiers_classes": MINUS_ONE, "check_supervised_y_2d": SEVERAL},
+    LabelAugmenter: {},
+}
+
+
+@pytest.mark.parametrize("estimator", [ComplementaryClassifier(epochs=2), ComplementaryKNeighbors(), LabelAugmenter()], ids=repr)
+def test_scikit_learns_own_checks_pass_but_for_those_argued(estimator):
+    expected = EXPECTED[type(estimator)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # two classes are said to be ordinary labels; the checks use them all the time
+        outcomes = check_estimator(estimator, expected_failed_checks=expected, on_skip=None, on_fail=None)
+    failed = {outcome["check_name"]: outcome["exception"] for outcome in outcomes if outcome["status"] == "failed"}
+    still_failing = {outcome["check_name"] for outcome in outcomes if outcome["status"] == "xfail"}
+    assert not failed
+    assert still_failing == set(expected), "these checks pass now: take them off the list"
+    assert len(outcomes) > 40

@@ -1,0 +1,129 @@
+"""A program for the tests that kill processes: it imports torch once and forks, so that each victim costs milliseconds.
+
+`python training_worker.py kill FOLDER` trains in children that are killed, then to the end; `... pair FOLDER` trains on two processes.
+Both print one JSON line.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+
+from naysay import labels
+from naysay.training import Config, HeldOut, Predictor, one_device, train
+from naysay.training.records import read
+
+torch.set_num_threads(1)  # before any product: a forked child may not use a thread pool that its parent has started
+
+
+def problem():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(301, 64)).astype(np.float32)
+    return x, labels.from_indices(generator.integers(0, 5, 301), 5)
+
+
+# wide enough that writing a checkpoint takes longer than an epoch
+KILLED = Config(epochs=16, batch_size=100, model_options={"hidden": 6_000}, learning_rate=1e-4)
+
+
+def fork(work):
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+
+def wait_until(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise SystemExit("waited in vain")
+
+
+def train_killed(folder):
+    x, comp = problem()
+    return train(KILLED, x[:250], comp[:250], held_out=HeldOut(x[250:], comp[250:]), folder=folder)
+
+
+def kill(folder):
+    """Kill a training at random moments, and in the middle of writing; the epochs that each kill left, and whether the end is the same."""
+    generator = np.random.default_rng(0)
+    place = folder / "killed"
+    kept, temporary = place / "checkpoint.safetensors", place / "checkpoint.safetensors.tmp"
+    left, while_writing = [], 0
+    for attempt in range(6):
+        temporary.unlink(missing_ok=True)  # what an earlier kill left, so that its being there means this one
+        before = kept.stat().st_mtime_ns if kept.exists() else 0
+        child = fork(lambda: train_killed(place))
+        wait_until(lambda before=before: kept.exists() and kept.stat().st_mtime_ns != before)  # at least one epoch further
+        if attempt % 2:
+            wait_until(temporary.exists)
+        else:
+            time.sleep(generator.uniform(0, 0.03))
+        os.kill(child, signal.SIGKILL)
+        if os.waitpid(child, 0)[1] != signal.SIGKILL:
+            raise SystemExit("the training ended before it could be killed: give it more epochs")
+        while_writing += temporary.exists()
+        left.append(sum(line["kind"] == "epoch" for line in read(place / "records.jsonl")))
+    for name in ("killed", "whole"):
+        if os.waitpid(fork(lambda name=name: train_killed(folder / name)), 0)[1]:
+            raise SystemExit(f"the training in {name} failed")
+    same = all(
+        torch.equal(tensor, Predictor.load(folder / "whole" / file).tensors()[name])
+        for file in ("checkpoint.safetensors", "best.safetensors")
+        for name, tensor in Predictor.load(folder / "killed" / file).tensors().items()
+    )
+    epochs = [line["epoch"] for line in read(folder / "killed" / "records.jsonl") if line["kind"] == "epoch"]
+    return {"left": left, "while_writing": while_writing, "same": same, "epochs": epochs}
+
+
+def train_share(rank, port, folder):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", RANK=str(rank), LOCAL_RANK=str(rank), NODE_RANK="0")
+    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
+    fabric.launch()
+    x, comp = problem()
+    for loss in ("scl-nl", "ure-ga", "ure-nn", "cpe-t"):
+        config = Config(loss=loss, epochs=3, batch_size=50, model_options={"hidden": 16})
+        trained = train(config, x, comp, fabric=fabric, folder=folder / loss)
+        if rank == 1:
+            trained.predictor.save(folder / f"{loss}.rank1.safetensors")
+            (folder / f"{loss}.rank1.json").write_text(json.dumps(trained.history))
+
+
+def pair(folder):
+    """Train on two processes and on one; the largest difference of any weight, per loss, and of the recorded losses."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    children = [fork(lambda rank=rank: train_share(rank, port, folder)) for rank in range(2)]
+    if sum(os.waitpid(child, 0)[1] for child in children):  # every child is waited for, also after one has failed
+        raise SystemExit("a process failed")
+    x, comp = problem()
+    answer = {}
+    for loss in ("scl-nl", "ure-ga", "ure-nn", "cpe-t"):
+        config = Config(loss=loss, epochs=3, batch_size=50, model_options={"hidden": 16})
+        one = train(config, x, comp, fabric=one_device(config))
+        start = train(Config(**{**config.as_dict(), "epochs": 1, "learning_rate": 1e-12}), x, comp)
+        both = [Predictor.load(folder / loss / "checkpoint.safetensors"), Predictor.load(folder / f"{loss}.rank1.safetensors")]
+        far = [max(float((t - one.predictor.tensors()[n]).abs().max()) for n, t in p.tensors().items()) for p in both]
+        moved = max(float((t - one.predictor.tensors()[n]).abs().max()) for n, t in start.predictor.tensors().items())
+        losses = json.loads((folder / f"{loss}.rank1.json").read_text())
+        apart = max(abs(a["loss"] - b["loss"]) for a, b in zip(losses, one.history, strict=True))
+        answer[loss] = {"far": max(far), "moved": moved, "loss": apart}
+    return answer
+
+
+if __name__ == "__main__":
+    print(json.dumps({"kill": kill, "pair": pair}[sys.argv[1]](Path(sys.argv[2]))))
