@@ -130,3 +130,11 @@ def test_hold_out_is_a_fixed_split_of_all_rows():
 def test_bad_input_gets_one_sentence_with_a_way_out(call, text):
     with pytest.raises(InputError, match=text):
         call(labels.from_indices([0, 1, 2, 3], K))
+
+
+def test_a_model_that_no_label_contradicts_is_not_called_certain():
+    comp = labels.from_indices([1] * 60, 10)
+    estimate = ure_accuracy(torch.zeros(60, dtype=torch.long), comp)
+    assert estimate.value == pytest.approx(1.0)
+    # one label more that contradicts would have made 9/61 less of it
+    assert estimate.standard_error == pytest.approx(9 / 61, rel=0.02)

@@ -57,7 +57,8 @@ def ure_accuracy(predicted: Tensor, comp: Tensor, T: Tensor | None = None) -> Es
             f"predicted must be logits {tuple(comp.shape)} or {len(comp)} class numbers, as comp has rows; "
             f"got shape {tuple(predicted.shape)} of {predicted.dtype}."
         )
-    return _estimate("ure-accuracy", ordinary(comp, T).gather(1, predicted.long()[:, None])[:, 0], comp)
+    explained = ordinary(comp, T)
+    return _estimate("ure-accuracy", explained.gather(1, predicted.long()[:, None])[:, 0], comp, worst=float(explained.min()))
 
 
 def ure_log_loss(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
@@ -152,11 +153,15 @@ def _logits(logits: Tensor, comp: Tensor) -> Tensor:
     return logits.detach().to(comp.device, torch.float64)
 
 
-def _estimate(name: str, rows: Tensor, comp: Tensor) -> Estimate:
+def _estimate(name: str, rows: Tensor, comp: Tensor, worst: float | None = None) -> Estimate:
     rows = rows[comp.sum(1) > 0]
     if len(rows) < 2:
         raise InputError(f"{name} needs at least 2 labelled rows for a standard error; got {len(rows)}. Hold out more rows.")
-    return Estimate(name, *_mean(rows), rows)
+    value, error = _mean(rows)
+    if worst is not None and float(rows.max() - rows.min()) < 1e-9 < abs(worst - value):
+        # no row was ever wrong, which few rows cannot prove: the error is that of these rows and one more that is
+        error = _mean(torch.cat([rows, rows.new_tensor([worst])]))[1]
+    return Estimate(name, value, error, rows)
 
 
 def _mean(rows: Tensor) -> tuple[float, float]:

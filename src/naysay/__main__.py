@@ -1,0 +1,5 @@
+"""`python -m naysay` is the command `naysay`."""
+
+from naysay.cli import main
+
+main()
