@@ -134,7 +134,7 @@ def test_bad_input_gets_one_sentence_with_a_way_out(call, text):
 
 def test_a_model_that_no_label_contradicts_is_not_called_certain():
     comp = labels.from_indices([1] * 60, 10)
-    estimate = ure_accuracy(torch.zeros(60, dtype=torch.long), comp)
+    estimate = selection.ure_accuracy(torch.zeros(60, dtype=torch.long), comp)
     assert estimate.value == pytest.approx(1.0)
     # one label more that contradicts would have made 9/61 less of it
     assert estimate.standard_error == pytest.approx(9 / 61, rel=0.02)
