@@ -23,7 +23,6 @@ import torch
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 from torch import Tensor
 
 from naysay.augmentation.propagation import Rounds, Step
@@ -43,7 +42,7 @@ def _weighted_sum(lanes: int) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         int64 = ir.IntType(64)
-        arrays = [make_array(kind)(context, builder, value) for kind, value in zip(signature.args[:5], values[:5], strict=True)]
+        arrays = [context.make_array(kind)(context, builder, value) for kind, value in zip(signature.args[:5], values[:5], strict=True)]
         indices, weights, own, shared, out = (array.data for array in arrays)
         k, width = (builder.extract_value(arrays[at].shape, 1) for at in (0, 3))
         row, column = values[5:]

@@ -14,7 +14,6 @@ file that is large lie in a temporary file (in TMPDIR), as large as the features
 import tempfile
 import threading
 from collections import deque
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from naysay.neighbors.blocks import cluster_edges, cluster_order
+from naysay.neighbors.blocks import block_centres, closeness, cluster_edges, cluster_order
 from naysay.neighbors.exact_cpu import BLOCK, ask, make_side, read_heaps
 from naysay.neighbors.exact_cpu import search as search_exactly
 from naysay.neighbors.progress import track
@@ -73,13 +72,12 @@ def _look_into_blocks(side: Any, codes: Codes, edges: Any) -> None:
     """Compare each row with the rows of its own block and of those with the PROBES nearest centres."""
     from naysay.neighbors import kernels
 
-    centres = torch.stack([torch.from_numpy(side.rows[a:b]).mean(0) for a, b in pairwise(edges)])
-    half = centres.square().sum(1) / 2
+    centres = block_centres(side.rows, edges)
     probes = min(PROBES, len(centres))
 
     def work(block: int) -> None:
         start, stop = edges[block], edges[block + 1]
-        nearest = (torch.from_numpy(side.rows[start:stop]) @ centres.T - half).topk(probes).indices
+        nearest = closeness(torch.from_numpy(side.rows[start:stop]), centres).topk(probes).indices
         visits = torch.cat((nearest, torch.full((len(nearest), 1), block)), 1).numpy()
         # its own block first, for all rows at once: that gives each a first bound
         for other in (block, *np.setdiff1d(visits, block)):

@@ -5,6 +5,7 @@ neighbours in its own block and the next few, so its bound falls early and the b
 how long an exact search takes and never what it finds; an approximate search (see `approximate`) leaves the last blocks out.
 """
 
+from collections import deque
 from itertools import pairwise
 from typing import Any
 
@@ -14,24 +15,23 @@ from torch import Tensor
 
 from naysay.neighbors.progress import track
 from naysay.neighbors.rows import Rows
+from naysay.neighbors.schedule import run
 from naysay.seeds import torch_stream
 
-SAMPLE_PER_CLUSTER = 128
+SAMPLE_PER_CLUSTER = 64
 
 
-def cluster_order(rows: Rows, n_clusters: int, rounds: int = 4) -> tuple[Any, Any]:
+def cluster_order(rows: Rows, n_clusters: int, rounds: int = 3) -> tuple[Any, Any]:
     """The row numbers (n,) sorted by cluster along the chain, and where each cluster begins and the last ends (n_clusters + 1,)."""
     draw = torch_stream(0, "neighbors/clusters")
-    sample = rows.read(torch.randperm(len(rows), generator=draw)[: SAMPLE_PER_CLUSTER * n_clusters].sort().values)
-    centres = sample[torch.randperm(len(sample), generator=draw)[:n_clusters]].clone()
+    sample = Rows(rows.read(torch.randperm(len(rows), generator=draw)[: SAMPLE_PER_CLUSTER * n_clusters].sort().values))
+    centres = sample.numbers[torch.randperm(len(sample), generator=draw)[:n_clusters]].clone()
     for _ in range(rounds):
-        nearest = nearest_centre(sample, centres)
+        nearest = _assign(sample, centres)
         sizes = torch.bincount(nearest, minlength=n_clusters)[:, None]
-        means = torch.zeros_like(centres).index_add_(0, nearest, sample) / sizes.clamp(min=1)
+        means = torch.zeros_like(centres).index_add_(0, nearest, sample.numbers) / sizes.clamp(min=1)
         centres = torch.where(sizes > 0, means, centres)
-    centres = centres[_chain(centres)]
-    parts = [slice(start, start + 8192) for start in range(0, len(rows), 8192)]
-    cluster = torch.cat([nearest_centre(rows.read(part), centres) for part in track(parts, len(parts), "sorting rows")])
+    cluster = _assign(rows, centres[_chain(centres)])
     edges = torch.zeros(n_clusters + 1, dtype=torch.long)
     edges[1:] = torch.bincount(cluster, minlength=n_clusters).cumsum(0)
     return cluster.argsort(stable=True).numpy(), edges.numpy()
@@ -39,7 +39,7 @@ def cluster_order(rows: Rows, n_clusters: int, rounds: int = 4) -> tuple[Any, An
 
 def near_pairs_first(rows: Any, edges: Any) -> Any:
     """All pairs (I, J), I <= J, of the blocks between `edges`, those with the nearest centres first: (pairs, 2) int64."""
-    centres = torch.stack([torch.from_numpy(rows[start:stop]).mean(0) for start, stop in pairwise(edges)])
+    centres = block_centres(rows, edges)
     first, second = torch.triu_indices(len(centres), len(centres))
     apart = torch.cdist(centres, centres)[first, second]
     # each block with itself before all others: that is where a row's first bound comes from
@@ -64,9 +64,26 @@ def cluster_edges(clusters: Any, size: int) -> Any:
     return np.array(edges)
 
 
-def nearest_centre(rows: Tensor, centres: Tensor) -> Tensor:
-    """The number of the centre (m, d) nearest to each row (n, d)."""
-    return (rows @ centres.T - centres.square().sum(1) / 2).argmax(1)
+def block_centres(rows: Any, edges: Any) -> Tensor:
+    """The means (blocks, d) of the rows between `edges`."""
+    return torch.from_numpy(np.stack([rows[start:stop].mean(0) for start, stop in pairwise(edges)]))
+
+
+def closeness(rows: Tensor, centres: Tensor) -> Tensor:
+    """(n, m), larger for the centres (m, d) nearer to each row (n, d)."""
+    return torch.addmm(-centres.square().sum(1) / 2, rows, centres.T)
+
+
+def _assign(rows: Rows, centres: Tensor) -> Tensor:
+    """The number of the centre (m, d) nearest to each row: (n,)."""
+    nearest = torch.empty(len(rows), dtype=torch.long)
+
+    def work(part: slice) -> None:
+        nearest[part] = closeness(rows.read(part), centres).argmax(1)
+
+    parts = [slice(start, start + 2048) for start in range(0, len(rows), 2048)]
+    deque(track(run(parts, lambda _: set(), work), len(parts), "sorting rows"), maxlen=0)
+    return nearest
 
 
 def _chain(centres: Tensor) -> Tensor:

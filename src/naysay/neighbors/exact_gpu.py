@@ -62,7 +62,7 @@ def search_among(rows: Tensor, new: Tensor, k: int, *, products: int = PRODUCTS,
 
 def _search(columns: Tensor, lines: Tensor, k: int, *, itself: bool, products: int, width: int) -> tuple[Tensor, Tensor]:
     n, m, device = len(columns), len(lines), columns.device
-    sample = columns[:: max(1, n // 1024)]
+    sample = columns[:: max(1, n // 256)]
     low, high = torch.quantile(sample, torch.tensor([0.05, 0.95], device=device), dim=0)
     centre = sample.clamp(low, high).mean(0)
     asking = _asking(lines, centre)

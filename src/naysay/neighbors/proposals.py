@@ -78,7 +78,7 @@ def find_centre(rows: Any) -> Any:
 
     Any point would do; a plain mean is dragged away by one wild row, and all residuals grow.
     """
-    sample = torch.from_numpy(rows[:: max(1, len(rows) // 1024)])
+    sample = torch.from_numpy(rows[:: max(1, len(rows) // 256)])
     low, high = torch.quantile(sample, torch.tensor([0.05, 0.95]), dim=0)
     return sample.clamp(low, high).mean(0).numpy()
 

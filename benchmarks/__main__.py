@@ -1,0 +1,20 @@
+"""`make bench`: neighbours, propagation and training against their peers on this machine, in minutes; JSON lines in benchmarks/results/."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+
+# each in a process of its own, so that no benchmark's threads or caches disturb the next
+STEPS = (
+    ("augmentation.py", "--out", str(RESULTS / "augmentation.jsonl")),
+    ("training.py", "--json", str(RESULTS / "training.jsonl")),
+)
+
+if __name__ == "__main__":
+    RESULTS.mkdir(exist_ok=True)
+    for script, *arguments in STEPS:
+        print(f"\n{script}", flush=True)
+        subprocess.run([sys.executable, str(HERE / script), *arguments], check=True)

@@ -1,0 +1,276 @@
+"""The exact searches against a float64 brute force, bit for bit, on data made to break them; and what `build` and `query` refuse."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naysay.errors import InputError
+from naysay.neighbors import build, exact_cpu, exact_gpu, proposals, query
+from naysay.neighbors.exact_gpu import _largest, _rounded
+
+
+def brute(rows, k, new=None):
+    """The k nearest (indices, float32 squared distances) by the definition: float64 sums, rounded once, ties by index."""
+    exact = rows.astype(np.float64)
+    indices, squared = [], []
+    for i, row in enumerate(exact if new is None else new.astype(np.float64)):
+        distances = ((exact - row) ** 2).sum(1).astype(np.float32)
+        order = np.lexsort((np.arange(len(exact)), distances))
+        order = order[order != i][:k] if new is None else order[:k]
+        indices.append(order)
+        squared.append(distances[order])
+    return torch.tensor(np.array(indices), dtype=torch.int32), torch.tensor(np.array(squared))
+
+
+def same(found, expected):
+    return torch.equal(found[0], expected[0]) and torch.equal(found[1], expected[1])
+
+
+def hard_sets(n=201):
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal((n, 24))
+    return {
+        "plain": normal,
+        "all equal": np.full((n, 24), 3.7),
+        "grid of ties": rng.integers(0, 3, (n, 4)),
+        "wide grid of ties": rng.integers(0, 2, (n, 20)),
+        "far from zero": 1e6 + normal,
+        "two far groups": np.where(rng.random((n, 1)) < 0.5, 1e6, -1e6) + normal,
+        "one wild row": np.concatenate([normal[1:], np.full((1, 24), 1e8)]),
+        "duplicates": np.repeat(normal, 4, axis=0)[:n],
+        "half zeros": np.concatenate([np.zeros((n // 2, 24)), normal[n // 2 :]]),
+        "heavy tails": rng.standard_cauchy((n, 24)),
+        "squares underflow": 1e-20 * normal,
+        "squares vanish": 1e-30 * normal,
+        "large": 1e17 * normal,
+        "one column": rng.random((n, 1)),
+        "one column in order": np.arange(n)[:, None],
+    }
+
+
+@pytest.mark.parametrize("name", hard_sets())
+def test_both_exact_searches_equal_a_float64_brute_force_bit_for_bit(name):
+    rows = hard_sets()[name].astype(np.float32)
+    for k in (1, 16, len(rows) - 1):
+        expected = brute(rows, k)
+        kinds = [torch.float32] if rows.shape[1] < proposals.MIN_INT8 else [torch.float32, torch.int8]
+        for dtype in kinds:
+            assert same(exact_cpu.search(rows, k, block=97, dtype=dtype), expected), (k, dtype)
+        assert same(exact_gpu.search(torch.from_numpy(rows), k, products=10_000, width=128), expected), k
+    new = np.concatenate([rows[:9], 1.01 * rows[9:20]]).astype(np.float32)
+    assert same(exact_cpu.search_among(rows, new, 16, block=97), brute(rows, 16, new))
+    assert same(exact_gpu.search_among(torch.from_numpy(rows), torch.from_numpy(new), 16), brute(rows, 16, new))
+
+
+@settings(derandomize=True, max_examples=25, deadline=None)
+@given(
+    n=st.integers(2, 90),
+    d=st.integers(1, 3),
+    values=st.integers(1, 3),
+    block=st.integers(1, 100),
+    seed=st.integers(0, 10**6),
+    data=st.data(),
+)
+def test_ties_on_grids_are_broken_by_index(n, d, values, block, seed, data):
+    rows = np.random.default_rng(seed).integers(0, values, (n, d)).astype(np.float32)
+    k = data.draw(st.integers(1, n - 1))
+    expected = brute(rows, k)
+    assert same(exact_cpu.search(rows, k, block=block), expected)
+    assert same(exact_gpu.search(torch.from_numpy(rows), k, products=1000, width=64), expected)
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Enough rows to be sorted into clusters, not a multiple of any block, with ties; and the graph of 12 neighbours."""
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((40, 32))[rng.integers(0, 40, 4999)] + 0.3 * rng.standard_normal((4999, 32))
+    rows = np.concatenate([rows, rows[:100]]).astype(np.float32)
+    return rows, exact_cpu.search(rows, 12)
+
+
+def test_the_graph_does_not_depend_on_block_size_codes_or_threads(crowd):
+    rows, expected = crowd
+    some = np.arange(0, len(rows), 50)
+    reference = brute(rows, 12, rows[some])
+    # the brute force of rows among all holds the row itself: its k - 1 nearest others are the first k - 1 of the graph
+    others = torch.stack([line[line != i][:11] for line, i in zip(reference[0], some, strict=True)])
+    assert torch.equal(expected[0][some, :11], others)
+    threads = torch.get_num_threads()
+    try:
+        for use, block, dtype in ((1, 1024, torch.int8), (3, 700, torch.int8), (2, 512, torch.float32)):
+            torch.set_num_threads(use)
+            assert same(exact_cpu.search(rows, 12, block=block, dtype=dtype), expected), (use, block, dtype)
+            assert torch.get_num_threads() == use
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_the_gpu_code_on_cpu_tensors_gives_the_cpu_graph(crowd):
+    rows, expected = crowd
+    assert same(exact_gpu.search(torch.from_numpy(rows), 12, products=2**22), expected)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_the_gpu_gives_the_cpu_graph(crowd):
+    rows, expected = crowd
+    graph = build(torch.from_numpy(rows).cuda(), 12)
+    assert graph.device.type == "cuda"
+    assert same((graph.indices.cpu(), graph.distances.cpu()), expected)
+
+
+def test_changing_to_finer_codes_on_the_way_changes_nothing(crowd, monkeypatch):
+    rows, expected = crowd
+    monkeypatch.setattr(exact_cpu, "choose", lambda d: torch.int8)
+    monkeypatch.setattr(exact_cpu, "IDEAL", 0)
+    monkeypatch.setattr(exact_cpu, "WASTEFUL", 0.0)
+    made = []
+    monkeypatch.setattr(exact_cpu, "encode", lambda rows, centre, dtype: made.append(dtype) or proposals.encode(rows, centre, dtype))
+    assert same(exact_cpu.search(rows, 12), expected)
+    assert made == [torch.int8, torch.float32]
+
+
+def test_leave_to_round_products_to_bfloat16_is_not_taken(crowd):
+    rows, expected = crowd
+    products = torch.backends.mkldnn.matmul
+    before = products.fp32_precision
+    products.fp32_precision = "bf16"
+    try:
+        assert same(exact_cpu.search(rows, 12, dtype=torch.float32), expected)
+        assert products.fp32_precision == "bf16"
+    finally:
+        products.fp32_precision = before
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float32])
+def test_codes_move_no_row_further_than_they_say(dtype):
+    for name in ("plain", "heavy tails", "one wild row", "two far groups", "all equal", "wide grid of ties"):
+        rows = hard_sets()[name].astype(np.float32)
+        centre = proposals.find_centre(rows)
+        codes = proposals.encode(rows, centre, dtype)
+        stands_for = codes.scale[:, None].astype(np.float64) * codes.codes.numpy()
+        moved = np.linalg.norm(rows.astype(np.float64) - centre - stands_for, axis=1)
+        assert (moved <= codes.residual).all(), name
+        # the largest residual is not idle either: within a ten thousandth of what was moved, or of nothing
+        assert codes.residual.max() <= 1.0001 * moved.max() + 1e-5 * np.abs(rows).max(), name
+        half = (stands_for**2).sum(1) / 2
+        assert (codes.half <= half).all(), name
+        assert (codes.half >= half * (1 - 2 * codes.margin)).all(), name
+
+
+def test_the_largest_by_groups_are_the_largest():
+    values = torch.randint(0, 1000, (20, 640), generator=torch.Generator().manual_seed(0)).float()
+    for wanted in (1, 7, 50, 640):
+        most, places = _largest(values, wanted)
+        assert torch.equal(most.sort(1, descending=True).values, values.topk(wanted).values)
+        assert torch.equal(values.gather(1, places), most)
+        assert all(len(set(line)) == wanted for line in places.tolist())
+
+
+def test_rounded_numbers_have_eleven_bits_and_are_the_nearest():
+    numbers = torch.randn(10_000, generator=torch.Generator().manual_seed(0))
+    rounded = _rounded(numbers)
+    mantissa, _ = torch.frexp(rounded)
+    assert torch.equal(mantissa * 2048, (mantissa * 2048).round())
+    assert ((rounded - numbers).abs() <= numbers.abs() * 2.0**-11).all()
+
+
+def test_duplicates_stay_and_the_row_itself_never_is_its_neighbour():
+    graph = build(np.ones((200, 20)), 5)
+    assert (graph.distances == 0).all()
+    assert graph.indices[0].tolist() == [1, 2, 3, 4, 5]
+    assert graph.indices[3].tolist() == [0, 1, 2, 4, 5]
+    assert graph.indices[199].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_permuting_rows_without_ties_permutes_the_graph():
+    rng = np.random.default_rng(2)
+    rows = rng.standard_normal((500, 16)).astype(np.float32)
+    order = rng.permutation(500)
+    graph, permuted = build(rows, 9), build(rows[order], 9)
+    assert torch.equal(torch.from_numpy(order)[permuted.indices].int(), graph.indices[order])
+    assert torch.equal(permuted.distances, graph.distances[order])
+
+
+def test_cosine_is_euclidean_between_rows_of_length_one():
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((100, 8)) * 10 ** rng.uniform(-12, 12, (100, 1))
+    graph = build(rows, 5, metric="cosine")
+    unit = rows.astype(np.float32).astype(np.float64)
+    unit = (unit / np.linalg.norm(unit, axis=1, keepdims=True)).astype(np.float32)
+    assert same((graph.indices, graph.distances), brute(unit, 5))
+    assert graph.metric == "cosine"
+    new = query(rows, rows[:4], 1, metric="cosine")
+    assert new.indices[:, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_every_kind_of_matrix_gives_the_same_graph(tmp_path):
+    whole = np.random.default_rng(4).integers(0, 100, (60, 5))
+    rows = whole.astype(np.float32)
+    read_only = rows.copy()
+    read_only.flags.writeable = False
+    np.save(tmp_path / "rows.npy", rows)
+    kinds = [
+        rows.tolist(), whole, whole.astype(np.uint16), rows.astype(np.float16), rows.astype(np.float64), rows.astype(">f4"),
+        np.asfortranarray(rows), rows[::-1][::-1], read_only, np.load(tmp_path / "rows.npy", mmap_mode="r"),
+        torch.from_numpy(rows), torch.from_numpy(rows).to(torch.bfloat16), torch.from_numpy(rows).requires_grad_(),
+    ]  # fmt: skip
+    expected = build(rows, 4)
+    for kind in kinds:
+        assert build(kind, 4) == expected
+
+
+def test_query_includes_a_row_that_is_in_the_old_set():
+    rows = np.random.default_rng(5).standard_normal((80, 20)).astype(np.float32)
+    graph = query(rows, rows[10:13], 80)
+    assert graph.indices[:, 0].tolist() == [10, 11, 12]
+    assert (graph.n, graph.k, graph.columns) == (3, 80, 80)
+    assert repr(graph) == "Graph(3 rows, 80 neighbours among 80, euclidean, exact, recall=1.0000, on cpu)"
+
+
+GOOD = np.arange(12.0).reshape(6, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((GOOD, 6), r"k must be between 1 and 5, the number of other rows of 6; got 6\."),
+        ((GOOD, 0), r"k must be between 1 and 5, .*; got 0\."),
+        ((GOOD, 2.0), r"k must be a whole number of neighbours; got 2\.0\."),
+        ((GOOD[:1], 1), r"k must be between 1 and 0, the number of other rows of 1; got 1\."),
+        ((GOOD[0], 1), r"an \(n, d\) matrix, one row per instance; got shape \(2,\)\. For one feature per instance use .*reshape"),
+        ((GOOD.reshape(3, 2, 2), 1), r"got shape \(3, 2, 2\)\. Flatten each instance"),
+        ((GOOD[:, :0], 1), r"got shape \(6, 0\)\."),
+        ((np.where(GOOD == 5, np.nan, GOOD), 1), r"must be finite float32 numbers; got NaN, inf or more than 3\.4e38 in row 2\."),
+        ((np.where(GOOD == 10, 1e39, GOOD), 1), r"got NaN, inf or more than 3\.4e38 in row 5\."),
+        (
+            (GOOD * 1e19, 1),
+            r"small enough for float32 squared distances; got rows .* from their middle\. Divide all features by one number\.",
+        ),
+        ((GOOD.astype(str), 1), r"a dense \(n, d\) matrix of numbers; got ndarray of <U"),
+        ((GOOD.astype(complex), 1), r"a dense \(n, d\) matrix of numbers; got ndarray of complex128\."),
+        ((GOOD, 1, "exakt"), r"unknown method 'exakt': did you mean exact\? The known ones are approximate, auto, exact\."),
+        ((GOOD, 1, "exact", "l2"), r"unknown metric 'l2': The known ones are cosine, euclidean\."),
+        ((GOOD - GOOD[1], 1, "exact", "cosine"), r"no all-zero row for the cosine metric, which needs a direction; got row 1\."),
+    ],
+)
+def test_build_says_what_is_wrong(arguments, words):
+    with pytest.raises(InputError, match=words):
+        build(*arguments)
+
+
+def test_query_says_what_is_wrong():
+    with pytest.raises(InputError, match=r"new must have the 2 columns that features has; got 1\."):
+        query(GOOD, GOOD[:, :1], 1)
+    with pytest.raises(InputError, match=r"k must be between 1 and 6, the number of rows of features; got 7\."):
+        query(GOOD, GOOD, 7)
+    with pytest.raises(InputError, match=r"new must be finite float32 numbers; .* in row 0\."):
+        query(GOOD, GOOD * np.nan, 1)
+    with pytest.raises(InputError, match=r"features and new must be on one device; got cpu and meta\."):
+        query(torch.ones(3, 2), torch.ones(1, 2, device="meta"), 1)
+
+
+def test_too_large_numbers_are_refused_by_the_gpu_code_too():
+    with pytest.raises(InputError, match=r"small enough for float32 squared distances"):
+        exact_gpu.search(torch.from_numpy((GOOD * 1e19).astype(np.float32)), 1)
