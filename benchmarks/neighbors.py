@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ import numpy as np
 import torch
 
 from naysay import neighbors
-from naysay.neighbors import proposals
+from naysay.neighbors import exact_cpu, proposals
 from naysay.seeds import stream
 
 HERE = Path(__file__).resolve().parent
@@ -74,9 +75,7 @@ def bench_exact(rows: np.ndarray, k: int, repeats: int = 2, sklearn_too: bool = 
     import faiss
     from sklearn.neighbors import NearestNeighbors
 
-    def ours(codes: torch.dtype) -> np.ndarray:
-        from naysay.neighbors import exact_cpu
-
+    def ours(codes: torch.dtype | None = None) -> np.ndarray:
         return exact_cpu.search(rows, k, dtype=codes)[1].numpy()
 
     def flat() -> np.ndarray:
@@ -90,9 +89,7 @@ def bench_exact(rows: np.ndarray, k: int, repeats: int = 2, sklearn_too: bool = 
     competitors: dict[str, Callable[[], np.ndarray]] = {"faiss IndexFlatL2": flat}
     if sklearn_too:
         competitors["scikit-learn, brute force"] = brute
-    competitors["naysay, chosen codes"] = lambda: neighbors.build(rows, k, method="exact").distances.numpy()
-    competitors["naysay, int8 codes"] = lambda: ours(torch.int8)
-    competitors["naysay, float32 codes"] = lambda: ours(torch.float32)
+    competitors |= {"naysay": ours, "naysay, int8 codes": partial(ours, torch.int8), "naysay, float32 codes": partial(ours, torch.float32)}
     neighbors.build(rows[: 4 * k], k, method="exact")  # compiles what is compiled on first use
     graph = neighbors.build(rows, k, method="exact")
     check_exact(rows, graph)

@@ -413,3 +413,12 @@ def test_npy_files_that_are_not_whole_are_refused(tmp_path):
         csv_file(tmp_path, content, "own.npy")
         with pytest.raises(InputError, match=r"own.npy (cannot be read as .npy \(.*\)\. Write it again|holds several arrays)"):
             read(tmp_path / "own.npy")
+
+
+def test_an_id_column_of_lists_is_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"id": [["a"], ["b"]], "x": [1.0, 2.0]}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="holds lists in its id column 'id'"):
+        read_table(tmp_path / "t.parquet", id="id")

@@ -9,32 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-STAGES = (
-    "errors",
-    "seeds",
-    "labels",
-    "transition",
-    "datasets",
-    "models",
-    "features",
-    "neighbors",
-    "augmentation",
-    "losses",
-    "selection",
-    "metrics",
-    "training",
-    "estimators",
-    "report",
+__all__ = [
+    "ComplementaryClassifier",
+    "ComplementaryKNeighbors",
+    "LabelAugmenter",
     "audit",
-)
-_SHORTCUTS = {  # naysay.augment is naysay.augmentation.augment
-    "augment": "augmentation",
-    "ComplementaryClassifier": "estimators",
-    "ComplementaryKNeighbors": "estimators",
-    "LabelAugmenter": "estimators",
-}
-
-__all__ = ["STAGES", "__version__", *STAGES, *_SHORTCUTS]
+    "augment",
+    "augmentation",
+    "datasets",
+    "errors",
+    "estimators",
+    "features",
+    "labels",
+    "losses",
+    "metrics",
+    "models",
+    "neighbors",
+    "report",
+    "seeds",
+    "selection",
+    "training",
+    "transition",
+]
 
 if TYPE_CHECKING:
     from naysay import (
@@ -58,14 +54,21 @@ if TYPE_CHECKING:
     from naysay.augmentation import augment
     from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
 
+_HOME = {  # naysay.augment is naysay.augmentation.augment
+    "augment": "augmentation",
+    "ComplementaryClassifier": "estimators",
+    "ComplementaryKNeighbors": "estimators",
+    "LabelAugmenter": "estimators",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name in STAGES:
+    if name in _HOME:
+        return getattr(import_module(f"naysay.{_HOME[name]}"), name)
+    if name in __all__:
         return import_module(f"naysay.{name}")
-    if name in _SHORTCUTS:
-        return getattr(import_module(f"naysay.{_SHORTCUTS[name]}"), name)
     raise AttributeError(f"module 'naysay' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return [*__all__, "__version__"]

@@ -88,6 +88,8 @@ def _collect(path: Path, text: list[str], numbers: list[str], *, lists: bool) ->
 
 def _unique(path: Path, name: str, ids: Texts) -> Texts:
     """The ids, after checking that every row has its own."""
+    if any(isinstance(value, list) for value in ids):
+        raise InputError(f"{path} holds lists in its id column {name!r}. Give every item one id, a text or a number.")
     counts = Counter(ids)
     twice = next((value for value, count in counts.items() if value is None or count > 1), "")
     if twice != "":

@@ -20,7 +20,7 @@ from naysay.neighbors.rows import Rows, check_k, open_rows
 __all__ = ["METHODS", "Graph", "build", "check", "from_arrays", "from_csr", "query"]
 
 METHODS = ("auto", "exact", "approximate")
-EXACT_UP_TO = 150_000  # rows: about where on two cores the approximate search becomes the faster one, for 128 to 512 columns
+EXACT_UP_TO = 200_000  # rows: about where on two cores the approximate search becomes the faster one, for 128 to 512 columns
 
 
 def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean") -> Graph:

@@ -31,7 +31,7 @@ from naysay.neighbors.schedule import run
 from naysay.seeds import stream
 
 PROBES = 5  # blocks that a row looks into
-GOAL = 0.99  # of the neighbours of the sample that steers
+GOAL = 0.985  # of the neighbours of the sample that steers, which is two standard errors above 0.98
 NARROW, WIDE = (16, 32), (32, 64)  # neighbours (and as many that have the row as neighbour) asked, and how many each names
 STEER, JUDGE = 300, 1000  # rows of the two samples: the recall of the second has a standard error below 0.003
 PART = 8192
@@ -94,7 +94,7 @@ def _descend(side: Any, codes: Codes, order: Any, sample: Any, furthest: Any) ->
     places = np.empty(len(order), np.int32)
     places[order] = np.arange(len(order), dtype=np.int32)
     recall = _recall(side, sample, furthest)
-    for width in (NARROW, NARROW, WIDE, WIDE, WIDE):
+    for width in (NARROW, NARROW, NARROW, WIDE, WIDE):
         if recall >= GOAL:
             break
         _ask_around(side, codes, _near(side, places), *width)

@@ -9,7 +9,7 @@ SLOTS, STRIDE = 16, 128  # columns and numbers of a row that one program handles
 
 
 @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-def _kernel(columns, lines, picked, out, width, d: tl.constexpr, SLOTS: tl.constexpr, STRIDE: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _kernel(columns, lines, picked, out, width, d: tl.constexpr, SLOTS: tl.constexpr, STRIDE: tl.constexpr):  # type: ignore[no-untyped-def]
     line = tl.program_id(0).to(tl.int64)
     slots = tl.program_id(1) * SLOTS + tl.arange(0, SLOTS)
     taken = slots < width

@@ -7,7 +7,6 @@ sum rounded once to float32. A key therefore does not depend on blocks, threads,
 This module imports numba and is itself imported where it is first used. Slices are passed to the innermost loops because numba
 vectorises those, and does not vectorise offsets into a larger array.
 """
-# ruff: noqa: PLR0917
 
 from typing import Any, NamedTuple
 

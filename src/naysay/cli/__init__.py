@@ -1,0 +1,78 @@
+"""The command `naysay`. One file per command; each imports what it needs when it runs, so that `naysay --help` answers at once.
+
+Exit codes: 0 done, 1 a failure on our side, 2 something that was given cannot be used (one sentence on stderr says what), 130 interrupted.
+"""
+
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from naysay import __version__
+from naysay.cli import audit, augment, data, demo, fit, predict, pretrain, report
+from naysay.errors import InputError
+
+
+class Sentences(TyperGroup):
+    """The group of commands; what was given wrongly is told in one sentence instead of a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            print(f"naysay: {_one_line(str(error))}", file=sys.stderr)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            print("naysay: interrupted; nothing unfinished was left behind.", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    name="naysay",
+    help="Learn what things are from labels that say what they are [bold]not[/bold].",
+    epilog="Start with [bold]naysay demo[/bold]. Every command explains itself: [bold]naysay fit --help[/bold].",
+    cls=Sentences,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+# In the order of use; the help lists them so.
+for name, command in (
+    ("demo", demo.demo),
+    ("audit", audit.audit),
+    ("fit", fit.fit),
+    ("predict", predict.predict),
+    ("report", report.report),
+    ("augment", augment.augment),
+    ("pretrain", pretrain.pretrain),
+):
+    app.command(name)(command)
+app.add_typer(data.app, name="data")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"naysay {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command."""
+    warnings.showwarning = lambda message, *where, **more: print(f"note: {_one_line(str(message))}", file=sys.stderr)
+    app()
+
+
+def _one_line(text: str) -> str:
+    """Text from files and libraries as one line that no terminal obeys."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

@@ -1,0 +1,91 @@
+"""`naysay augment`: labels shared between neighbours, as a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from naysay.cli import options as o
+from naysay.cli.output import TABLES, TableWriter, new_file, note, say_json, told
+
+BLOCK = 65_536  # rows written at a time
+
+
+def augment(
+    data: o.Data,
+    *,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", rich_help_panel=o.OUTPUT, help="A .csv, .parquet or .npz file to write.")],
+    id: o.Id = None,
+    label: o.Label = None,
+    features: o.Features = None,
+    ignore: o.Ignore = None,
+    truth: o.Truth = None,
+    labels: o.Labels = None,
+    item: o.Item = None,
+    annotator: o.Annotator = None,
+    options: o.Options = None,
+    classes: o.Classes = None,
+    merge_spelling: o.MergeSpelling = False,
+    contradictions: o.ContradictionsOption = "raise",
+    transition: o.Transition = None,
+    n_labels: o.NLabels = None,
+    scheme: o.Scheme = "dms",
+    neighbors: o.Neighbors = None,
+    alpha: o.Alpha = 0.1,
+    gamma: o.Gamma = "auto",
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", rich_help_panel=o.SHARING, help="Rounds of sharing; else the scheme's own.")
+    ] = None,
+    space: o.Space = "auto",
+    encoder: o.Encoder = None,
+    seed: o.Seed = 0,
+    folder: o.Folder = None,
+    force: o.Force = False,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    r"""Share each item's labels with its neighbours, and write the labels that
+    every item then has.
+
+    The output has a row per item: its id and, for every class, not_CLASS, the
+    share of its label mass that says "not this class". The class with the least
+    is the best guess. An .npz holds ids, labels (n, K) and classes. All items
+    share, none is held out: to train and judge a model use naysay fit, which
+    keeps apart what must be kept apart.
+
+    [bold]Examples[/bold]
+
+      naysay augment data.csv --id id --label not_label --out shared.csv
+      naysay augment embeddings.npy --labels votes.csv --scheme rms \
+          --out shared.npz
+    """
+    asked = locals()
+    import numpy as np
+
+    from naysay import runs
+    from naysay.augmentation import augment_report
+    from naysay.cli.inputs import Reading, read
+
+    reading = Reading.of(asked)
+    with new_file(out, force, (*TABLES, ".npz")) as unfinished:
+        given = read(reading).labelled
+        near = runs.find_space(given.items, space, encoder)
+        k = runs.Settings(n_neighbors=neighbors).neighbours(scheme, *given.comp.shape)
+        shared, report = augment_report(
+            near.features, given.comp.numpy(), scheme, k, alpha, o.number_or_auto(gamma), rounds, metric=near.metric
+        )
+        ids = given.items.ids
+        if out.suffix.lower() == ".npz":
+            with told(out), unfinished.open("wb") as file:
+                np.savez(file, allow_pickle=False, ids=ids.astype(np.str_), labels=shared, classes=np.array(given.classes))
+        else:
+            with TableWriter(unfinished, out) as table:
+                for start in range(0, len(ids), BLOCK):
+                    part = shared[start : start + BLOCK]
+                    columns = {f"not_{name}": part[:, j] for j, name in enumerate(given.classes)}
+                    table.write({"id": ids[start : start + BLOCK].tolist(), **columns})
+    if json:
+        say_json({"labels": str(out), "classes": list(given.classes), "space": near.about, **report.as_dict()})
+    elif not quiet:
+        note(f"neighbours by {near.about}\n{report}")
+        print(out)

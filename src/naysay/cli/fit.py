@@ -1,0 +1,190 @@
+"""`naysay fit`: from data with complementary labels to a run folder."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from naysay.cli import options as o
+from naysay.cli.output import command_line, console, new_folder, say_json, teller, told
+from naysay.errors import InputError
+
+if TYPE_CHECKING:
+    from naysay.training import Config
+
+
+def fit(
+    data: o.Data,
+    *,
+    out: Annotated[Path, typer.Option("--out", metavar="RUN", rich_help_panel=o.OUTPUT, help="The run folder to make.")],
+    id: o.Id = None,
+    label: o.Label = None,
+    features: o.Features = None,
+    ignore: o.Ignore = None,
+    truth: o.Truth = None,
+    labels: o.Labels = None,
+    item: o.Item = None,
+    annotator: o.Annotator = None,
+    options: o.Options = None,
+    classes: o.Classes = None,
+    merge_spelling: o.MergeSpelling = False,
+    contradictions: o.ContradictionsOption = "raise",
+    transition: o.Transition = None,
+    n_labels: o.NLabels = None,
+    scheme: Annotated[
+        str,
+        typer.Option(
+            "--scheme",
+            metavar="NAME",
+            rich_help_panel=o.SHARING,
+            help="auto trains with none and with dms and keeps the better; or none, rss, rms, dss, dms, or several with commas.",
+        ),
+    ] = "auto",
+    neighbors: o.Neighbors = None,
+    alpha: o.Alpha = 0.1,
+    gamma: o.Gamma = "auto",
+    space: o.Space = "auto",
+    encoder: o.Encoder = None,
+    loss: Annotated[
+        str | None, typer.Option("--loss", metavar="NAME", rich_help_panel=o.TRAINING, help="See docs/LOSSES.md; else scl-nl.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", rich_help_panel=o.TRAINING, help="linear, mlp, lenet or resnet18; else mlp.")
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option("--epochs", rich_help_panel=o.TRAINING, help="Else 3,000,000 rows' worth of them, at least 5 and at most 100."),
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option("--learning-rate", rich_help_panel=o.TRAINING, help="Else 0.001.")] = None,
+    assume: Annotated[
+        str,
+        typer.Option(
+            "--assume",
+            metavar="uniform|estimated",
+            rich_help_panel=o.TRAINING,
+            help="How labels come about, for losses and estimates that need to know: every wrong class alike, or as the audit estimates.",
+        ),
+    ] = "uniform",
+    held_out: Annotated[
+        float, typer.Option("--held-out", rich_help_panel=o.TRAINING, help="The share of labels kept back for judging.")
+    ] = 0.1,
+    fine_tune: Annotated[
+        bool, typer.Option("--fine-tune", rich_help_panel=o.TRAINING, help="Start the model from --encoder's weights.")
+    ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", rich_help_panel=o.TRAINING, help="Training settings in TOML or JSON; options here win."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="All randomness comes from this number; else 0, or the config's.")] = None,
+    folder: o.Folder = None,
+    force: o.Force = False,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    r"""Train a classifier from labels that say what items are not.
+
+    A tenth of the labels is held out. The others are shared between
+    neighbouring items, a model is trained on the result, and both it and a
+    model trained on the labels as given are judged by the labels held out: the
+    better one is kept, and you are told by how much. No ordinary label is
+    needed; where you have some (--truth), they are only used to show how right
+    the model is.
+
+    [bold]Examples[/bold]
+
+      naysay fit data.csv --id id --label not_label --out RUN
+      naysay fit items.parquet --id id --features embedding \
+          --labels votes.csv --item item --label not --annotator worker --out RUN
+      naysay fit photos/ --labels votes.csv --classes cat,dog,bird \
+          --model lenet --out RUN
+      naysay fit digits --transition biased-weak --out RUN
+
+    RUN then holds the model, run.json, records.jsonl, audit.json and
+    report.html. Next: naysay predict RUN data.csv --out predictions.csv
+    """
+    asked = locals()
+    from naysay import runs
+    from naysay.cli.inputs import Reading, read
+
+    reading = Reading.of(asked)
+    # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
+    settings = runs.Settings(
+        training_config(asked, 1),
+        runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(",")),
+        neighbors,
+        alpha,
+        o.number_or_auto(gamma),
+        held_out,
+        assume,
+        space,
+        None if encoder is None else str(encoder),
+    )
+    with new_folder(out, force, runs.is_run) as unfinished:
+        given = read(reading)
+        settings = replace(settings, config=training_config(asked, len(given.labelled.comp)))
+        fitted = runs.fit(given.labelled, settings, oracle=given.truth, progress=False if quiet else None, tell=teller(quiet or json))
+        known = None if given.truth is None else given.truth.y_true
+        with told(out):
+            about = runs.write(fitted, given.labelled, unfinished, truth=known, command=command_line())
+    show(about, out, json)
+
+
+def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
+    """The training settings: a file's, or defaults that suit the number of rows; what was asked for on the command line wins."""
+    from naysay.runs.settings import batch_size_for, epochs_within_budget
+    from naysay.training import Config
+
+    given = {name: asked[name] for name in ("loss", "model", "epochs", "learning_rate", "seed") if asked[name] is not None}
+    if asked["fine_tune"]:
+        if asked["encoder"] is None:
+            raise InputError("--fine-tune starts the model from an encoder's weights: pass --encoder FILE too.")
+        given = {"model": "resnet18", **given, "encoder": str(asked["encoder"])}
+    if asked["config"] is not None:
+        return replace(Config.from_file(asked["config"]), **given)
+    return Config(**{"epochs": epochs_within_budget(n_rows), "batch_size": batch_size_for(n_rows), **given})
+
+
+def show(about: dict[str, Any], out: Path, json: bool) -> None:
+    """Tell what came out."""
+    if json:
+        say_json(
+            {
+                "run": str(out),
+                "report": str(out / "report.html"),
+                **{k: about[k] for k in ("chosen", "verdict", "results", "classes", "seconds")},
+            }
+        )
+        return
+    console().print(results_table(about))
+    print(about["verdict"])
+    print("Estimated accuracy comes from complementary labels alone, ± one standard error: compare by it, do not read it as an accuracy.")
+    print(f"report: {out / 'report.html'}")
+
+
+def results_table(about: dict[str, Any]) -> Any:
+    """The schemes with their estimates, and what the truth says where it is known."""
+    from rich import box
+    from rich.table import Table
+
+    from naysay.runs.results import with_error
+
+    known = {name: title for name, title in ORACLE.items() if any(name in row["truth"] for row in about["results"])}
+    table = Table(box=box.SIMPLE_HEAD, caption=TRUTH.format(about["data"].get("tested_on", "")) if known else None)
+    for title in ("scheme", "estimated accuracy", *(f"{title} †" for title in known.values())):
+        table.add_column(title, justify="left" if title == "scheme" else "right")
+    for row in about["results"]:
+        cells = [f"{row['scheme']} (kept)" if row["chosen"] else row["scheme"]]
+        cells.append(f"{with_error(row['estimate'], row['standard_error'])} %")
+        cells += [f"{100 * row['truth'][name]:.1f} %" if row["truth"].get(name) is not None else "" for name in known]
+        table.add_row(*cells, style="bold" if row["chosen"] else None)
+    return table
+
+
+TRUTH = "† against the truth (test accuracy: {}), by which nothing was chosen"
+ORACLE = {
+    "test_accuracy": "test accuracy",
+    "mass_on_true": "label mass on true class",
+    "argmin_accuracy": "least-named class is true",
+}

@@ -1,0 +1,158 @@
+"""What a command leaves behind and says: files and folders whole or not at all, results on standard output, the rest on standard error.
+
+Text in CSV that a spreadsheet would run (it begins with = + - @, a tab or a return, and is no number) gets an apostrophe in front.
+"""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from naysay.errors import InputError
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # what a spreadsheet takes for a number, not for a formula
+WIDTH = 120  # columns of a table that goes to a file or a pipe
+PARQUET = (".parquet", ".pq")
+TABLES = (".csv", *PARQUET)
+
+
+def note(text: str) -> None:
+    """One line on standard error."""
+    print(text, file=sys.stderr)
+
+
+def teller(quiet: bool) -> Callable[[str], None]:
+    """Where a run's steps are told: standard error, or nowhere."""
+    return (lambda text: None) if quiet else note
+
+
+def say_json(content: Any) -> None:
+    """One JSON object on standard output."""
+    from naysay.runs.results import plain
+
+    print(json.dumps(plain(content), indent=1, ensure_ascii=True, allow_nan=False))
+
+
+def console() -> Any:
+    """Where tables are printed: standard output, wide where it is no terminal."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH)
+
+
+def command_line() -> str:
+    """The command as it was given, for the record."""
+    import shlex
+
+    return shlex.join(["naysay", *sys.argv[1:]])
+
+
+@contextmanager
+def new_file(path: Path, force: bool, endings: Sequence[str] = ()) -> Iterator[Path]:
+    """A path to write to, in the place of `path`, which gets its name only when all went well; an old file stays until then."""
+    if endings and not path.name.lower().endswith(tuple(endings)):
+        raise InputError(f"the output must end in {', '.join(endings)}; got {path.name!r}.")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder. Give the path of a file to write.")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
+    unfinished = path.with_name(f".{path.stem[:80]}.{secrets.token_hex(4)}.tmp{path.suffix}")
+    with told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.touch(exist_ok=False)  # so that a folder that cannot be written shows before the work, not after
+    try:
+        yield unfinished
+        with told(path):
+            os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+    """A folder to fill, in the place of `path`; with `force` an old one is replaced, if it is `replaceable` and nobody's home."""
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        if not force:
+            raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
+        if not (path.is_dir() and replaceable(path)):
+            raise InputError(f"{path} exists and was not made by this command, so it will not be replaced. Choose another name.")
+    unfinished = path.with_name(f".{path.name[:80]}.{secrets.token_hex(4)}.tmp")
+    with told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.mkdir()  # so that a place that cannot be written shows before the work, not after
+    try:
+        yield unfinished
+        with told(path):
+            old = path.with_name(f"{unfinished.name}.old")
+            if path.exists():
+                os.replace(path, old)
+            os.replace(unfinished, path)
+            shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """What the system says of a place that cannot be written, in a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror or error}). Choose a place with room that you may write to."
+        ) from error
+
+
+def harmless(text: str) -> str:
+    """The text, with an apostrophe in front if a spreadsheet would take it for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not NUMBER.fullmatch(text) else text
+
+
+class TableWriter:
+    """Columns by name, block after block, into the file `unfinished`, CSV or Parquet by the ending of the `path` it will have."""
+
+    def __init__(self, unfinished: Path, path: Path) -> None:
+        self.unfinished, self.path, self.parquet = unfinished, path, path.suffix.lower() in PARQUET
+        self.writer: Any = None
+
+    def __enter__(self) -> "TableWriter":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.writer is not None:
+            with told(self.path):
+                self.writer.close()
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Add rows: each column is a list of text or an array of numbers, all of one length."""
+        import pyarrow as pa
+
+        safe = columns if self.parquet else {harmless(name): _harmless_column(values) for name, values in columns.items()}
+        table = pa.table({name: pa.array(values) for name, values in safe.items()})
+        with told(self.path):
+            if self.writer is None:
+                self.writer = self._open(table.schema)
+            self.writer.write_table(table)
+
+    def _open(self, schema: Any) -> Any:
+        if self.parquet:
+            import pyarrow.parquet as pq
+
+            return pq.ParquetWriter(self.unfinished, schema)
+        import pyarrow.csv
+
+        return pyarrow.csv.CSVWriter(self.unfinished, schema)
+
+
+def _harmless_column(values: Any) -> Any:
+    return [harmless(value) if isinstance(value, str) else value for value in values] if _is_text(values) else values
+
+
+def _is_text(values: Any) -> bool:
+    return len(values) > 0 and isinstance(values[0], str)

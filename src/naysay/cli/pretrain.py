@@ -1,0 +1,142 @@
+"""`naysay pretrain`: an encoder from images alone, for the space in which labels are shared."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from naysay.cli import options as o
+from naysay.cli.output import command_line, note, say_json
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+KNN = 200  # neighbours of the accuracy on the side, as self-supervised work reports it
+
+
+def pretrain(
+    data: o.Data,
+    *,
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", rich_help_panel=o.OUTPUT, help="The folder to make, or to continue in.")],
+    method: Annotated[str, typer.Option("--method", metavar="NAME", help="fastsiam, or simsiam as published.")] = "fastsiam",
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Else the method's own (200 and 800).")] = None,
+    batch: Annotated[int | None, typer.Option("--batch", min=2, help="Images in a step; else the method's own (128 and 512).")] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Stop after the epoch in which they run out; call again to go on.")
+    ] = None,
+    knn_every: Annotated[
+        int, typer.Option("--knn-every", min=1, help="Epochs between two looks at kNN accuracy, where the truth is known.")
+    ] = 20,
+    save_every: Annotated[int, typer.Option("--save-every", min=1, help="Epochs between two checkpoints.")] = 20,
+    seed: o.Seed = 0,
+    folder: o.Folder = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    r"""Train an encoder on images, without any labels; interrupted, the same call
+    goes on where it stopped.
+
+    FOLDER gets a checkpoint, curve.jsonl with a line per epoch, and at the end
+    encoder.safetensors with its card, encoder.json. Where the truth is known,
+    kNN accuracy is shown on the side; training never sees it. A GPU is used
+    where there is one, and is needed for photographs: on a CPU this is for
+    small images and patience.
+
+    [bold]Examples[/bold]
+
+      naysay pretrain cifar10 --out encoders/cifar10
+      naysay pretrain photos/ --method simsiam --epochs 100 \
+          --out encoders/photos
+      naysay fit photos/ --labels votes.csv \
+          --encoder encoders/photos/encoder.safetensors --out RUN
+    """
+    from dataclasses import replace
+
+    import torch
+
+    from naysay import features
+    from naysay.errors import InputError, unknown
+
+    if method not in features.METHODS:
+        raise unknown("method", method, features.METHODS)
+    if out.exists() and not (out / "checkpoint.safetensors").is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} exists and holds no checkpoint to continue. Choose another folder.")
+    images, score, about = _images(data, folder, seed)
+    published = features.METHODS[method]
+    config = replace(published, seed=seed, epochs=epochs or published.epochs, batch=batch or published.batch)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    trained = features.pretrain(
+        images,
+        config,
+        folder=out,
+        device=device,
+        oracle=score,
+        oracle_every=knn_every,
+        save_every=save_every,
+        seconds=seconds,
+        report=None if quiet or json else _tell(config.epochs),
+    )
+    last = trained.curve[-1]
+    result = {"folder": str(out), "finished": trained.finished, "epochs": len(trained.curve), **last}
+    if trained.finished:
+        card = {**about, "method": method, "epochs": config.epochs, "knn": last.get("knn"), "command": command_line(), "device": device}
+        features.save_encoder(out / "encoder.safetensors", trained.encoder, card)
+        result["encoder"] = str(out / "encoder.safetensors")
+    if json:
+        say_json(result)
+    else:
+        end = result.get("encoder") or f"stopped after epoch {len(trained.curve)} of {config.epochs}; the same call goes on"
+        print(end)
+
+
+def _tell(epochs: int) -> Callable[[dict[str, Any]], None]:
+    def tell(line: dict[str, Any]) -> None:
+        knn = f", kNN accuracy {100 * line['knn']:.1f} % (needs the truth)" if "knn" in line else ""
+        note(f"epoch {line['epoch']} of {epochs}: loss {line['loss']:.4f}, spread {line['spread']:.3f}, {line['seconds']:.0f} s{knn}")
+
+    return tell
+
+
+def _images(data: str, folder: Path | None, seed: int) -> "tuple[Tensor, Callable[[nn.Module], float] | None, dict[str, Any]]":
+    """The images, the kNN accuracy of an encoder where the truth is known, and what to say of the data on the card."""
+    import numpy as np
+
+    from naysay import datasets, selection
+    from naysay.cli.inputs import Reading, dataset_of
+    from naysay.errors import InputError
+
+    known = dataset_of(Reading(data, folder=folder))
+    if known is not None:
+        score = _oracle(known.x_train, known.y_train, known.x_test, known.y_test)
+        return _stacked(known.x_train), score, {"data": known.name, "hash": known.fingerprint, "images": len(known.x_train)}
+    items = datasets.from_folder(data) if Path(data).is_dir() else datasets.read_arrays(data)
+    about = {"data": data, "hash": items.fingerprint, "images": len(items.x)}
+    if items.x.ndim < 3:
+        raise InputError(f"pretraining is for images, (n, H, W) or (n, H, W, C); {data} holds rows of shape {tuple(items.x.shape[1:])}.")
+    if items.y_true is None:
+        return _stacked(items.x), None, about
+    # the names of subfolders are the truth: a tenth of the images asks the others
+    y_true = np.unique(items.y_true.astype(np.str_), return_inverse=True)[1]
+    rows, held = (part.numpy() for part in selection.hold_out(len(y_true), 0.1, seed))
+    return _stacked(items.x), _oracle(items.x[rows], y_true[rows], items.x[held], y_true[held]), about
+
+
+def _stacked(x: Any) -> "Tensor":
+    """Images as a tensor (n, H, W, C)."""
+    import torch
+
+    return torch.from_numpy(x if x.ndim == 4 else x[..., None])
+
+
+def _oracle(x: Any, y_true: Any, x_test: Any, y_test: Any) -> "Callable[[nn.Module], float]":
+    import torch
+
+    from naysay.features import embed, oracle_knn_accuracy
+
+    train, test, truth = _stacked(x), _stacked(x_test), (torch.from_numpy(y_true), torch.from_numpy(y_test))
+
+    def score(encoder: "nn.Module") -> float:
+        return oracle_knn_accuracy(embed(encoder, train), truth[0], embed(encoder, test), truth[1], k=min(KNN, len(train)))
+
+    return score

@@ -1,0 +1,85 @@
+"""What the report needs of a run's rows, as plain arrays in one .npz: so that the report can be drawn again from the run folder alone.
+
+Rows that are shown (examples, their neighbours, doubtful items) lie once in a pool; `examples` and `doubtful` number rows of the pool.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from naysay.report import project_2d
+from naysay.runs.fit import Fitted
+from naysay.runs.labelled import Labelled
+from naysay.runs.predict import probabilities
+from naysay.seeds import stream
+
+POINTS = 2000  # of the map: more lie on top of each other
+EXAMPLES, NEIGHBOURS, DOUBTFUL = 8, 5, 24
+LABELS = 8  # labels of an item that are shown
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def account(fitted: Fitted, data: Labelled) -> Arrays:
+    """The arrays of the report, of the chosen attempt's training rows."""
+    attempt, rows = fitted.chosen, fitted.rows
+    logits = attempt.predictor.logits(data.items.x[rows.numpy()]).cpu()
+    p, predicted = probabilities(attempt.predictor, logits), attempt.predictor.decode(logits).cpu()
+    given = data.comp[rows]
+    best, second = p.topk(2, dim=1).values.unbind(1)
+    flat = fitted.space.features
+    plane = project_2d(flat[rows.numpy()], POINTS, fitted.settings.config.seed)
+    on_map = torch.from_numpy(plane.rows)
+    doubtful = (best - second).topk(min(DOUBTFUL, len(rows)), largest=False).indices
+    near = _examples(fitted, len(rows))
+    pool, place = torch.unique(torch.cat([near.flatten(), doubtful]), return_inverse=True)
+    arrays: Arrays = {
+        "heat_given": _by_class(given, predicted),
+        "heat_shared": _by_class(attempt.shared, predicted),
+        "class_counts": torch.bincount(predicted, minlength=len(data.classes)).numpy(),
+        "map_points": plane.points.astype(np.float32),
+        "map_explained": plane.explained.astype(np.float32),
+        "map_row": rows[on_map].numpy(),
+        "map_id": data.items.ids[rows[on_map].numpy()].astype(np.str_),
+        "map_predicted": predicted[on_map].numpy(),
+        "map_probability": best[on_map].numpy(),
+        "map_labels": _named(given[on_map]),
+        "item_row": rows[pool].numpy(),
+        "item_id": data.items.ids[rows[pool].numpy()].astype(np.str_),
+        "item_labels": _named(given[pool]),
+        "item_predicted": predicted[pool].numpy(),
+        "item_probabilities": p[pool].numpy(),
+        "item_shared": attempt.shared[pool].numpy(),
+        "examples": place[: near.numel()].reshape(near.shape).numpy(),
+        "doubtful": place[near.numel() :].numpy(),
+    }
+    if data.items.x.ndim > 2:
+        arrays["item_image"] = data.items.x[rows[pool].numpy()]
+    return arrays
+
+
+def _examples(fitted: Fitted, n: int) -> Tensor:
+    """Training rows at random (e, 1 + NEIGHBOURS), each followed by its nearest; without a graph, without neighbours."""
+    chosen = stream(fitted.settings.config.seed, "report examples").choice(n, min(EXAMPLES, n), replace=False)
+    some = torch.from_numpy(np.sort(chosen))
+    if fitted.graph is None:
+        return some[:, None]
+    return torch.cat([some[:, None], fitted.graph.indices[some, :NEIGHBOURS].long()], 1)
+
+
+def _by_class(comp: Tensor, predicted: Tensor) -> NDArray[np.float32]:
+    """The mean labels (K, K) of the labelled rows of each predicted class; NaN where no row was predicted so."""
+    labelled = comp.sum(1) > 0
+    total = torch.zeros(comp.shape[1], comp.shape[1], dtype=torch.float64).index_add_(0, predicted[labelled], comp[labelled].double())
+    count = torch.bincount(predicted[labelled], minlength=comp.shape[1])[:, None]
+    return torch.where(count > 0, total / count, torch.nan).float().numpy()
+
+
+def _named(comp: Tensor) -> NDArray[np.int64]:
+    """The classes that rows (m, K) name, (m, at most LABELS), most weight first, -1 where there are fewer."""
+    most = max(1, min(LABELS, int((comp > 0).sum(1).max())))
+    weight, named = comp.topk(most, dim=1)
+    return torch.where(weight > 0, named, -1).numpy()

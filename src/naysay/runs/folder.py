@@ -1,0 +1,144 @@
+"""The run folder: what `fit` leaves and `predict` and `report` need, and nothing else.
+
+| file | what |
+| --- | --- |
+| model.safetensors | the trained model with its normalisation |
+| run.json | classes, input columns or image size, settings, results, versions, hashes |
+| records.jsonl | a line per epoch of every scheme that was tried |
+| audit.json | the audit of the labels |
+| report.npz, report.html | what the report shows, and the report |
+"""
+
+import datetime
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from naysay import report as page
+from naysay.errors import InputError
+from naysay.runs.account import account
+from naysay.runs.fit import Fitted
+from naysay.runs.labelled import Labelled
+from naysay.runs.predict import probabilities
+from naysay.runs.report import build
+from naysay.runs.results import plain, results, verdict
+from naysay.training import Predictor
+from naysay.training.records import environment
+
+FORMAT = "naysay-run-1"
+BLOCK = 65_536  # rows predicted at a time
+
+
+def write(
+    fitted: Fitted, data: Labelled, folder: str | Path, *, truth: NDArray[np.int64] | None = None, command: str = ""
+) -> dict[str, Any]:
+    """Write a run into the (new, empty) folder; the content of run.json is returned.
+
+    truth: the true class number (n,) of each item, -1 where unknown, to be shown beside the predictions in the report.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    about = describe(fitted, data, command)
+    arrays = account(fitted, data)
+    if truth is not None:
+        arrays |= {f"{part}_truth": truth[arrays[f"{part}_row"]] for part in ("map", "item")}
+    fitted.chosen.predictor.save(folder / "model.safetensors")
+    _write_json(folder / "run.json", about)
+    _write_json(folder / "audit.json", fitted.audit.as_dict())
+    (folder / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in _records(fitted, about)), encoding="utf-8")
+    with (folder / "report.npz").open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+    page.write(build(folder), folder / "report.html")
+    return about
+
+
+def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
+    """What run.json holds."""
+    x, items = data.items.x, data.items
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    about = {
+        "format": FORMAT,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "classes": list(data.classes),
+        "input": {
+            "kind": "images" if x.ndim > 2 else "table",
+            "shape": list(x.shape[1:]),
+            **{name: data.origin.get(name) for name in ("id", "columns", "lists", "array")},
+        },
+        "data": {**data.origin, "rows": len(x), "hash": items.fingerprint},
+        "labels": fitted.audit.as_dict()["coverage"],
+        "space": fitted.space.about,
+        "settings": fitted.settings.as_dict(),
+        "transition": None if fitted.T is None else fitted.T.tolist(),
+        "training_rows": len(fitted.rows),
+        "chosen": fitted.chosen.scheme,
+        "verdict": verdict(fitted),
+        "results": results(fitted),
+        "seconds": round(fitted.seconds, 3),
+        **environment(device, 1),
+    }
+    clean: dict[str, Any] = plain(about)
+    return clean
+
+
+def _records(fitted: Fitted, about: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield {"kind": "run", **about}
+    for attempt in fitted.attempts:
+        for figures in attempt.trained.history:
+            yield {"kind": "epoch", "scheme": attempt.scheme, **figures}
+    yield {"kind": "result", "chosen": about["chosen"], "results": about["results"]}
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def is_run(folder: str | Path) -> bool:
+    """Whether a folder is one that `write` made."""
+    path = Path(folder) / "run.json"
+    try:
+        return path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("format") == FORMAT
+    except (OSError, ValueError, AttributeError):  # it is not ours, whatever it is
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run read back, ready to predict: `about` is its run.json."""
+
+    folder: Path
+    about: dict[str, Any]
+    predictor: Predictor
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """The run in `folder`, on the GPU where there is one."""
+        folder = Path(folder)
+        if not is_run(folder):
+            why = "it has no readable run.json of this version" if folder.is_dir() else "there is no such folder"
+            raise InputError(f"{folder} is not a run folder: {why}. Make one with: naysay fit DATA --out {folder}")
+        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        predictor = Predictor.load(folder / "model.safetensors", device=device)
+        described = predictor.description()["n_classes"]
+        if not {"classes", "input"} <= about.keys() or len(about["classes"]) != described:
+            raise InputError(f"{folder / 'run.json'} does not belong to the model beside it ({described} classes). Fit the run again.")
+        return cls(folder, about, predictor)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return tuple(self.about["classes"])
+
+    def predict(self, x: Any) -> tuple[Tensor, Tensor]:
+        """Class numbers (n,) and probabilities (n, K) of rows `x` as they were given for training."""
+        logits = torch.cat([self.predictor.logits(x[start : start + BLOCK]).cpu() for start in range(0, len(x), BLOCK)])
+        return self.predictor.decode(logits), probabilities(self.predictor, logits)

@@ -1,0 +1,348 @@
+"""The command: the shortest calls do the whole job, and what they leave behind needs nothing else."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+from naysay import transition
+from naysay.cli import app
+
+NAMES = ("cat", "dog", "emu")
+
+
+def naysay(*arguments, code=0):
+    """Run the command in this process; its exit code is checked."""
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, (done.exit_code, done.output, done.exception)
+    return done
+
+
+def blobs(n=240, seed=0):
+    """n rows (n, 4) in three clear groups, and their classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return (4 * np.eye(3, 4)[y] + rng.normal(size=(n, 4))).astype(np.float32), y
+
+
+def write_csv(path, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the same items as a table, as long labels, as Parquet embeddings, and the run of the shortest call."""
+    place = tmp_path_factory.mktemp("with spaces in it")
+    x, y = blobs()
+    wrong = transition.sample(y, transition.uniform(3), seed=1)[:, 0].tolist()
+    rows = [[f"item {i}", *x[i].tolist(), NAMES[wrong[i]], NAMES[y[i]]] for i in range(len(x))]
+    write_csv(place / "data.csv", [["id", "a", "b", "c", "d", "not_label", "class"], *rows])
+    write_csv(place / "items.csv", [["id", "a", "b", "c", "d"], *(row[:5] for row in rows)])
+    votes = [[row[0], row[5], f"w{i % 3}", "|".join(NAMES)] for i, row in enumerate(rows)]
+    write_csv(place / "votes.csv", [["item", "not", "who", "shown"], *votes])
+    pq.write_table(pa.table({"id": [row[0] for row in rows], "vector": list(x), "not": [row[5] for row in rows]}), place / "data.parquet")
+    naysay("fit", place / "data.csv", "--id", "id", "--label", "not_label", "--truth", "class", "--epochs", 5, "--out", place / "RUN")
+    return place
+
+
+def test_the_shortest_calls_fit_and_predict(place, tmp_path):
+    """Without --truth, the column of true classes must be left out by name: it is text, and no feature."""
+    run, out = tmp_path / "RUN", tmp_path / "predictions.csv"
+    bare = tmp_path / "data.csv"
+    rows = list(csv.reader((place / "data.csv").open(encoding="utf-8")))
+    write_csv(bare, [row[:6] for row in rows])
+    naysay("fit", bare, "--id", "id", "--label", "not_label", "--epochs", 5, "--out", run)
+    naysay("predict", run, bare, "--out", out)
+    predicted = list(csv.DictReader(out.open(encoding="utf-8")))
+    assert list(predicted[0]) == ["id", "prediction", "p_cat", "p_dog", "p_emu"]
+    assert [row["id"] for row in predicted] == [row[0] for row in rows[1:]]
+    probabilities = np.array([[float(row[f"p_{name}"]) for name in NAMES] for row in predicted])
+    assert np.allclose(probabilities.sum(1), 1, atol=1e-5)  # they are written as float32
+    assert [NAMES[k] for k in probabilities.argmax(1)] == [row["prediction"] for row in predicted]
+    right = np.mean([row["prediction"] == given[6] for row, given in zip(predicted, rows[1:], strict=True)])
+    assert right > 0.9  # the groups are four deviations apart
+
+
+def test_the_run_folder_holds_what_it_says(place):
+    run = place / "RUN"
+    assert {path.name for path in run.iterdir()} == {
+        *("model.safetensors", "run.json", "records.jsonl", "audit.json", "report.npz", "report.html")
+    }
+    about = json.loads((run / "run.json").read_text())
+    assert about["classes"] == list(NAMES)
+    assert about["input"]["columns"] == ["a", "b", "c", "d"]
+    assert [row["scheme"] for row in about["results"]] == ["none", "dms"]
+    assert sum(row["chosen"] for row in about["results"]) == 1
+    assert about["results"][0]["held_out_rows"] == 24
+    assert about["training_rows"] == 216
+    kinds = [json.loads(line)["kind"] for line in (run / "records.jsonl").read_text().splitlines()]
+    assert kinds == ["run", *["epoch"] * 10, "result"]
+    assert "test accuracy" in (run / "report.html").read_text()
+    with np.load(run / "report.npz", allow_pickle=False) as arrays:
+        assert arrays["map_points"].shape == (216, 2)
+
+
+def test_columns_are_matched_by_name(place, tmp_path):
+    rows = list(csv.reader((place / "data.csv").open(encoding="utf-8")))
+    turned = write_csv(tmp_path / "turned.csv", [[row[4], row[6], row[2], row[0], row[3], row[1]] for row in rows])
+    naysay("predict", place / "RUN", place / "data.csv", "--out", tmp_path / "one.csv")
+    naysay("predict", place / "RUN", turned, "--out", tmp_path / "two.csv")
+    assert (tmp_path / "one.csv").read_text() == (tmp_path / "two.csv").read_text()
+    lacking = write_csv(tmp_path / "lacking.csv", [[row[0], row[1], row[4]] for row in rows])
+    said = naysay("predict", place / "RUN", lacking, "--out", tmp_path / "three.csv", code=2).stderr
+    assert "lacks the columns 'b', 'c'" in said
+    assert not (tmp_path / "three.csv").exists()
+
+
+def test_predictions_as_parquet_keep_text_as_it_is(place, tmp_path):
+    naysay("predict", place / "RUN", place / "items.csv", "--out", tmp_path / "p.parquet")
+    table = pq.read_table(tmp_path / "p.parquet")
+    assert table.column_names == ["id", "prediction", "p_cat", "p_dog", "p_emu"]
+    assert table.column("id").to_pylist()[:2] == ["item 0", "item 1"]
+
+
+def test_long_labels_are_joined_by_item(place, tmp_path):
+    options = ("--labels", place / "votes.csv", "--item", "item", "--label", "not", "--annotator", "who", "--options", "shown")
+    done = naysay("fit", place / "items.csv", "--id", "id", *options, "--epochs", 2, "--json", "--out", tmp_path / "RUN")
+    result = json.loads(done.stdout)
+    assert result["classes"] == list(NAMES)
+    audit = json.loads((tmp_path / "RUN" / "audit.json").read_text())
+    assert [row["name"] for row in audit["annotators"]["rows"]] == ["w0", "w1", "w2"]
+    assert audit["coverage"]["labels"] == 240
+
+
+def test_an_embedding_column_is_compared_by_angle_and_predicted_from(place, tmp_path):
+    fit = ("fit", place / "data.parquet", "--id", "id", "--features", "vector", "--label", "not", "--epochs", 2)
+    naysay(*fit, "--scheme", "dms", "--out", tmp_path / "RUN")
+    about = json.loads((tmp_path / "RUN" / "run.json").read_text())
+    assert "by angle" in about["space"]
+    assert about["input"]["columns"] == ["vector"]
+    assert about["verdict"].startswith("Only dms was trained")
+    naysay("predict", tmp_path / "RUN", place / "data.parquet", "--out", tmp_path / "p.csv")
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 241
+
+
+def test_feature_columns_can_be_chosen_by_pattern_and_left_out(place, tmp_path):
+    naysay(
+        "augment", place / "items.csv", "--features", "[ab]", "--labels", place / "votes.csv", "--label", "not", "--out", tmp_path / "z.npz"
+    )
+    done = naysay("audit", place / "data.csv", "--label", "not_label", "--ignore", "class", "--ignore", "[ab]", "--json")
+    assert json.loads(done.stdout)["coverage"]["items"] == 240
+    assert "matches no column" in naysay("audit", place / "data.csv", "--label", "not_label", "--ignore", "x*", code=2).stderr
+
+
+def test_augmented_labels_are_written_for_every_item(place, tmp_path):
+    base = ("augment", place / "data.csv", "--label", "not_label", "--truth", "class")
+    naysay(*base, "--out", tmp_path / "z.csv")
+    rows = list(csv.DictReader((tmp_path / "z.csv").open()))
+    assert list(rows[0]) == ["id", "not_cat", "not_dog", "not_emu"]
+    naysay(*base, "--out", tmp_path / "z.npz")
+    with np.load(tmp_path / "z.npz", allow_pickle=False) as arrays:
+        shared = arrays["labels"]
+        assert arrays["classes"].tolist() == list(NAMES)
+        assert arrays["ids"].tolist() == [row["id"] for row in rows]
+    assert np.allclose([[float(row[f"not_{name}"]) for name in NAMES] for row in rows], shared, atol=1e-6)
+    _, y = blobs()
+    assert (shared.argmin(1) == y).mean() > 0.9
+    report = json.loads(naysay(*base, "--scheme", "rss", "--json", "--out", tmp_path / "z.parquet").stdout)
+    assert report["scheme"] == "rss"
+    assert report["rounds"] == 1
+
+
+def test_the_audit_prints_and_writes_its_three_forms(place, tmp_path):
+    options = ("--labels", place / "votes.csv", "--label", "not", "--annotator", "who", "--options", "shown")
+    text = naysay("audit", place / "items.csv", *options, "--html", tmp_path / "audit.html").stdout
+    assert "Audit of complementary labels" in text
+    assert "Annotators: 3" in text
+    assert (tmp_path / "audit.html").read_text().startswith("<!")
+    found = json.loads(naysay("audit", place / "items.csv", *options, "--json").stdout)
+    assert found["classes"] == list(NAMES)
+
+
+def test_the_report_is_drawn_again_from_the_run_folder_alone(place, tmp_path):
+    before = (place / "RUN" / "report.html").read_text()
+    naysay("report", place / "RUN", "--out", tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text() == before
+    assert "exists already" in naysay("report", place / "RUN", "--out", tmp_path / "again.html", code=2).stderr
+
+
+def test_images_with_a_labels_file_become_a_run(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    rows = []
+    for i in range(60):
+        k = i % 3
+        pixels = rng.integers(0, 60, (6, 6), dtype=np.uint8)
+        pixels[2 * k : 2 * k + 2] += 180
+        Image.fromarray(pixels).save(tmp_path / "photos" / f"{i:02}.png")
+        rows.append([f"{i:02}", NAMES[(k + 1 + i // 3 % 2) % 3]])
+    labels = write_csv(tmp_path / "labels.csv", [["id", "label"], *rows])
+    naysay("fit", tmp_path / "photos", "--labels", labels, "--epochs", 20, "--out", tmp_path / "RUN")
+    naysay("predict", tmp_path / "RUN", tmp_path / "photos", "--out", tmp_path / "p.csv")
+    predicted = list(csv.DictReader((tmp_path / "p.csv").open()))
+    assert predicted[0]["id"] == "00.png"
+    assert np.mean([row["prediction"] == NAMES[i % 3] for i, row in enumerate(predicted)]) > 0.9
+    assert "data:image/png" in (tmp_path / "RUN" / "report.html").read_text()
+
+
+def test_arrays_become_a_run_and_are_predicted(tmp_path):
+    x, y = blobs()
+    np.savez(tmp_path / "mine.npz", rows=x, not_this=(y + 1) % 3, names=np.array([f"n{i}" for i in range(len(x))]))
+    arrays = ("--features", "rows", "--label", "not_this", "--id", "names")
+    naysay("fit", tmp_path / "mine.npz", *arrays, "--epochs", 2, "--scheme", "none", "--out", tmp_path / "RUN")
+    naysay("predict", tmp_path / "RUN", tmp_path / "mine.npz", "--out", tmp_path / "p.csv")
+    assert [row["id"] for row in csv.DictReader((tmp_path / "p.csv").open())][:2] == ["n0", "n1"]
+    np.save(tmp_path / "wide.npy", np.ones((3, 5), np.float32))
+    said = naysay("predict", tmp_path / "RUN", tmp_path / "wide.npy", "--out", tmp_path / "q.csv", code=2).stderr
+    assert "holds rows of shape (5,), and the model was trained on (4,)" in said
+    said = naysay("predict", tmp_path / "RUN", "digits", "--out", tmp_path / "q.csv", code=2).stderr
+    assert "holds rows of shape (8, 8)" in said
+
+
+def test_labels_are_drawn_from_the_truth_of_ones_own_data(place, tmp_path):
+    base = ("fit", place / "data.csv", "--truth", "class", "--ignore", "not_label", "--transition", "biased-weak", "--epochs", 2)
+    naysay(*base, "--assume", "estimated", "--loss", "fwd", "--scheme", "none", "--out", tmp_path / "RUN")
+    about = json.loads((tmp_path / "RUN" / "run.json").read_text())
+    assert about["data"]["labels"] == "drawn from the truth: biased-weak, 1 label each, seed 0"
+    assert np.allclose(np.sum(about["transition"], 1), 1)
+
+
+def test_demo_ends_with_a_table_and_a_report_and_may_be_repeated(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("naysay.cli.demo.EPOCHS", 2)
+    for _ in range(2):
+        said = naysay("demo").stdout
+    assert "estimated accuracy" in said
+    assert "test accuracy †" in said
+    assert all(scheme in said for scheme in ("none", "rss", "rms", "dss", "dms"))
+    assert Path(said.strip().rpartition("report: ")[2]) == tmp_path / "naysay-demo" / "report.html"
+
+
+def test_the_same_call_gives_the_same_model(place, tmp_path):
+    for name in ("one", "two"):
+        naysay("fit", place / "data.csv", "--label", "not_label", "--truth", "class", "--epochs", 5, "--out", tmp_path / name)
+    one, two = (json.loads((tmp_path / name / "run.json").read_text())["results"] for name in ("one", "two"))
+    assert [row["estimate"] for row in one] == [row["estimate"] for row in two]
+    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    assert all(torch.equal(first[name], second[name]) for name in first | second)
+
+
+def test_settings_come_from_a_file_and_options_win(place, tmp_path):
+    (tmp_path / "config.toml").write_text('loss = "pc"\nepochs = 3\nbatch_size = 32\nseed = 7\n')
+    options = ("--config", tmp_path / "config.toml", "--epochs", 2, "--scheme", "none")
+    naysay("fit", place / "data.csv", "--label", "not_label", "--truth", "class", *options, "--out", tmp_path / "RUN")
+    config = json.loads((tmp_path / "RUN" / "run.json").read_text())["settings"]["config"]
+    assert (config["loss"], config["epochs"], config["batch_size"], config["seed"]) == ("pc", 2, 32, 7)
+
+
+def test_known_sets_are_listed_and_got(tmp_path):
+    sets = json.loads(naysay("data", "list", "--data", tmp_path, "--json").stdout)["sets"]
+    assert {row["name"]: row["here"] for row in sets}["digits"] == "embedded"
+    assert "355" in naysay("data", "get", "digits", "--data", tmp_path).stdout
+    assert "mnist" in naysay("data", "list", "--data", tmp_path).stdout
+
+
+def test_an_npz_is_imported_after_checking(tmp_path):
+    x, y = np.zeros((20, 28, 28), np.uint8), np.arange(20) % 10
+    arrays = {"x_train": x, "y_train": y, "x_test": x[:10], "y_test": y[:10], "classes": np.array(list("0123456789"))}
+    np.savez(tmp_path / "mine.npz", **arrays)
+    folder = tmp_path / "data"
+    naysay("data", "import", "mnist", tmp_path / "mine.npz", "--data", folder)
+    assert (folder / "mnist.npz").exists()
+    assert "exists already" in naysay("data", "import", "mnist", tmp_path / "mine.npz", "--data", folder, code=2).stderr
+    np.savez(tmp_path / "bad.npz", **{**arrays, "y_test": y[:10] + 5})
+    said = naysay("data", "import", "mnist", tmp_path / "bad.npz", "--data", folder, "--force", code=2).stderr
+    assert "must lie between 0 and 9" in said
+
+
+def test_published_files_are_imported_by_name_and_checksum(tmp_path):
+    folder = tmp_path / "data"
+    for name in ("mine.zip", "train-images-idx3-ubyte.gz", "clcifar10.pkl"):
+        (tmp_path / name).write_bytes(b"something else")
+    load = ("--data", folder, "--force")
+    assert "not a published file" in naysay("data", "import", "mnist", tmp_path / "mine.zip", *load, code=2).stderr
+    assert "its SHA-256 is not" in naysay("data", "import", "mnist", tmp_path / "train-images-idx3-ubyte.gz", *load, code=2).stderr
+    assert not folder.exists()
+    said = naysay("data", "import", "clcifar10", tmp_path / "clcifar10.pkl", *load).stdout  # has no checksum: it is checked when decoded
+    assert "still needs cifar-10-python.tar.gz" in said
+    assert (folder / "originals" / "clcifar10.pkl").read_bytes() == b"something else"
+
+
+def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_path, monkeypatch):
+    monkeypatch.setenv("NAYSAY_DATA", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(24):
+        (tmp_path / "photos" / NAMES[i % 3]).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "photos" / NAMES[i % 3] / f"{i:02}.png")
+        rows.append([f"{NAMES[i % 3]}/{i:02}", NAMES[(i + 1) % 3]])
+    labels = write_csv(tmp_path / "labels.csv", [["id", "label"], *rows])
+    base = (
+        "pretrain",
+        tmp_path / "photos",
+        "--method",
+        "simsiam",
+        "--epochs",
+        2,
+        "--batch",
+        24,
+        "--save-every",
+        1,
+        "--out",
+        tmp_path / "encoder",
+    )
+    stopped = json.loads(naysay(*base, "--seconds", 0, "--json").stdout)
+    assert (stopped["finished"], stopped["epochs"]) == (False, 1)
+    done = json.loads(naysay(*base, "--json").stdout)
+    assert (done["finished"], done["epochs"]) == (True, 2)
+    assert 0 <= done["knn"] <= 1  # the subfolders' names are the truth
+    fit = ("fit", tmp_path / "photos", "--labels", labels, "--encoder", done["encoder"], "--epochs", 1, "--held-out", 0.2)
+    naysay(*fit, "--out", tmp_path / "RUN")
+    assert json.loads((tmp_path / "RUN" / "run.json").read_text())["space"] == "encoder.safetensors, by angle"
+
+
+def test_ones_own_embeddings_are_the_space(place, tmp_path):
+    np.save(tmp_path / "mine.npy", np.random.default_rng(0).normal(size=(240, 3)).astype(np.float32))
+    base = ("augment", place / "items.csv", "--labels", place / "votes.csv", "--label", "not", "--out", tmp_path / "z.csv")
+    said = json.loads(naysay(*base, "--encoder", tmp_path / "mine.npy", "--json").stdout)
+    assert said["space"] == "mine.npy, by angle"
+    np.save(tmp_path / "short.npy", np.ones((239, 3), np.float32))
+    assert "239" in naysay(*base, "--force", "--encoder", tmp_path / "short.npy", code=2).stderr
+
+
+def test_every_command_teaches_by_example():
+    for command in (
+        "demo",
+        "audit",
+        "fit",
+        "predict",
+        "report",
+        "augment",
+        "pretrain",
+        ("data", "list"),
+        ("data", "get"),
+        ("data", "import"),
+    ):
+        words = (command,) if isinstance(command, str) else command
+        said = naysay(*words, "--help").stdout
+        assert "Examples" in said
+        assert f"naysay {' '.join(words)}" in said
+
+
+def test_the_real_command_says_its_version_and_explains_itself_at_once():
+    code = "import time; t = time.perf_counter(); from naysay.cli import main; import sys; sys.argv = ['naysay', '--version']\n"
+    code += "try: main()\nexcept SystemExit as end: print(end.code, 'torch' in sys.modules, 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["naysay", "0.1.0", "0", "False", "False"]

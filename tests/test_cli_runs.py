@@ -1,0 +1,103 @@
+"""Behind the command: class names, neighbours, epochs, the split, and sentences that say no more than was seen."""
+
+import numpy as np
+import pytest
+import torch
+
+from naysay import labels, runs, transition
+from naysay.augmentation.schemes import neighbours_for
+from naysay.datasets import Items
+from naysay.errors import InputError
+from naysay.runs.fit import split
+from naysay.runs.results import compared
+from naysay.runs.settings import batch_size_for
+from naysay.selection import Comparison
+from naysay.training import Config
+
+
+def against(z):
+    """A difference of z standard errors."""
+    return Comparison(0.1, 0.1 / z, z, 0.0)
+
+
+def test_a_difference_is_called_one_from_two_standard_errors_on():
+    assert compared("dms", 100, {"none": against(3)}) == [
+        "dms is kept: better than none (+10.0 ± 3.3 points) on the same 100 held-out labels."
+    ]
+    assert compared("dms", 1000, {"none": against(1)}) == [
+        "dms is kept, but 1,000 held-out labels show no difference between it and none (+10.0 ± 10.0 points)."
+    ]
+    both = compared("dms", 100, {"none": against(4), "rss": against(0.5), "rms": against(1)})
+    assert both[0].startswith("dms is kept: better than none")
+    assert both[1] == "They show no difference between it and rss (+10.0 ± 20.0 points) and rms (+10.0 ± 10.0 points)."
+    assert "nothing to compare" in compared("none", 10, {})[0]
+
+
+def test_classes_stand_in_order_and_minus_one_says_nothing_among_numbers():
+    assert runs.settle({"10": 1, "9": 1, "-1": 5}).names == ("9", "10")
+    assert runs.settle({"b": 1, "a": 1, "-1": 5}).names == ("-1", "a", "b")
+    assert runs.settle({"2": 1, "0": 1}, ["0", "1", "2"]).number["2"] == 2
+
+
+def test_merged_spellings_are_written_as_most_are():
+    classes = runs.settle({"Cat": 1, "cat": 3, "CAT": 2, "dog": 1}, merge=True)
+    assert classes.names == ("cat", "dog")
+    assert {text: classes.number[text] for text in ("Cat", "cat", "CAT")} == {"Cat": 0, "cat": 0, "CAT": 0}
+    assert classes.spelled("CAT") == "cat"
+    assert classes.spelled(None) is None
+    with pytest.raises(InputError, match="'Cat' and 'cat'"):
+        runs.settle({"Cat": 1, "cat": 3, "dog": 1})
+    with pytest.raises(InputError, match="different names, none of them empty; got 'a' twice"):
+        runs.settle({"a": 1}, ["a", "b", "a"])
+
+
+def test_small_classes_have_small_neighbourhoods():
+    assert neighbours_for("dms", 50_000, 10) == 64  # the paper's
+    assert neighbours_for("dms", 1_298, 10) == 11
+    assert neighbours_for("dss", 1_298, 10) == 64
+    assert neighbours_for("dss", 300, 10) == 15
+    assert neighbours_for("dms", 30, 10) == 8
+    assert neighbours_for("dms", 5, 3) == 4  # all other rows
+    assert runs.Settings(n_neighbors=32).neighbours("dms", 1_298, 10) == 32
+
+
+def test_epochs_and_batches_follow_from_the_number_of_rows():
+    assert [runs.epochs_within_budget(n) for n in (10, 30_000, 60_000, 1_000_000)] == [100, 100, 50, 5]
+    assert [batch_size_for(n) for n in (1_000, 100_000)] == [64, 256]
+
+
+def test_only_labelled_rows_are_held_out():
+    comp = labels.from_indices([0, -1, 1, 2, -1, 0, 1, 2, 0, 1] * 4, 3)
+    rows, held = split(comp, 0.25, seed=0)
+    assert sorted([*rows.tolist(), *held.tolist()]) == list(range(40))
+    assert len(held) == 8
+    assert bool((comp[held].sum(1) == 1).all())
+    with pytest.raises(InputError, match="no row has a label"):
+        split(torch.zeros(5, 3), 0.2, seed=0)
+
+
+def test_held_out_labels_take_no_part_in_sharing():
+    """Changing a held-out row's label changes the estimate and not a single training label."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 90)
+    x = (3 * np.eye(3)[y] + rng.normal(size=(90, 3))).astype(np.float32)
+    comp = labels.from_indices(transition.sample(y, transition.uniform(3)), 3)
+    items = Items(np.arange(90).astype(str).astype(object), x)
+    settings = runs.Settings(Config(epochs=1), ("dms",))
+    first = runs.fit(runs.Labelled(items, comp, ("a", "b", "c")), settings, tell=lambda line: None)
+    turned = comp.clone()
+    turned[first.held] = turned[first.held].roll(1, dims=1)
+    second = runs.fit(runs.Labelled(items, turned, ("a", "b", "c")), settings, tell=lambda line: None)
+    assert torch.equal(first.chosen.shared, second.chosen.shared)
+    assert first.chosen.estimate.value != second.chosen.estimate.value
+
+
+def test_unlabelled_rows_receive_and_are_trained_on():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3)).astype(np.float32)
+    comp = labels.from_indices([i % 3 if i % 2 else -1 for i in range(60)], 3)
+    items = Items(np.arange(60).astype(str).astype(object), x)
+    fitted = runs.fit(runs.Labelled(items, comp, ("a", "b", "c")), runs.Settings(Config(epochs=1)), tell=lambda line: None)
+    none, dms = fitted.attempts
+    assert int((none.shared.sum(1) > 0).sum()) == 27
+    assert int((dms.shared.sum(1) > 0).sum()) == 57  # all training rows: 60 less a tenth of the 30 labelled
