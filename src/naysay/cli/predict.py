@@ -103,7 +103,7 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
         if key is None and wanted["id"]:
             note(f"note: {path} has no column {wanted['id']!r}, so ids are row numbers; pass --id to name one")
         if others := [name for name in columns if name not in features and name != key]:
-            note(f"note: {len(others)} other columns are not used ({', '.join(others[:5])}{', ...' if len(others) > 5 else ''})")
+            note(f"note: columns that are not used: {', '.join(others[:5])}{f' and {len(others) - 5} more' if len(others) > 5 else ''}")
     seen: set[Any] = set()
     start = 0
     for _, texts, values in read_blocks(path, [] if key is None else [key], features, lists=wanted["lists"]):
