@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from naysay.errors import InputError
 from naysay.neighbors import build, exact_cpu, exact_gpu, proposals, query
-from naysay.neighbors.exact_gpu import _largest, _rounded
+from naysay.neighbors.proposals_gpu import largest, round_to_11_bits
 
 
 def brute(rows, k, new=None):
@@ -147,7 +147,7 @@ def test_leave_to_round_products_to_bfloat16_is_not_taken(crowd):
 def test_codes_move_no_row_further_than_they_say(dtype):
     for name in ("plain", "heavy tails", "one wild row", "two far groups", "all equal", "wide grid of ties"):
         rows = hard_sets()[name].astype(np.float32)
-        centre = proposals.find_centre(rows)
+        centre = proposals.find_centre(torch.from_numpy(rows)).numpy()
         codes = proposals.encode(rows, centre, dtype)
         stands_for = codes.scale[:, None].astype(np.float64) * codes.codes.numpy()
         moved = np.linalg.norm(rows.astype(np.float64) - centre - stands_for, axis=1)
@@ -159,10 +159,10 @@ def test_codes_move_no_row_further_than_they_say(dtype):
         assert (codes.half >= half * (1 - 2 * codes.margin)).all(), name
 
 
-def test_the_largest_by_groups_are_the_largest():
+def test_the_largest_by_groups_are_thelargest():
     values = torch.randint(0, 1000, (20, 640), generator=torch.Generator().manual_seed(0)).float()
     for wanted in (1, 7, 50, 640):
-        most, places = _largest(values, wanted)
+        most, places = largest(values, wanted)
         assert torch.equal(most.sort(1, descending=True).values, values.topk(wanted).values)
         assert torch.equal(values.gather(1, places), most)
         assert all(len(set(line)) == wanted for line in places.tolist())
@@ -170,7 +170,7 @@ def test_the_largest_by_groups_are_the_largest():
 
 def test_rounded_numbers_have_eleven_bits_and_are_the_nearest():
     numbers = torch.randn(10_000, generator=torch.Generator().manual_seed(0))
-    rounded = _rounded(numbers)
+    rounded = round_to_11_bits(numbers)
     mantissa, _ = torch.frexp(rounded)
     assert torch.equal(mantissa * 2048, (mantissa * 2048).round())
     assert ((rounded - numbers).abs() <= numbers.abs() * 2.0**-11).all()

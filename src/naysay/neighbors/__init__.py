@@ -9,17 +9,21 @@ neighbour, and exact duplicates of a row are.
 """
 
 import os
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from naysay.errors import InputError, unknown
-from naysay.neighbors.graph import Graph, check, from_arrays, from_csr
+from naysay.neighbors.foreign import from_arrays, from_csr
+from naysay.neighbors.graph import Graph, check
 from naysay.neighbors.rows import Rows, check_k, open_rows
 
 __all__ = ["METHODS", "Graph", "build", "check", "from_arrays", "from_csr", "query"]
 
 METHODS = ("auto", "exact", "approximate")
+POOR = 0.95  # of recall, below which a warning says so
 EXACT_UP_TO = 200_000  # rows: about where on two cores the approximate search becomes the faster one, for 128 to 512 columns
 
 
@@ -42,7 +46,7 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
         from naysay.neighbors import exact_gpu
 
         return Graph(*exact_gpu.search(rows.read(), k), metric, "exact", 1.0)
-    on_disk = _is_large_file(features, rows)
+    rows, on_disk = replace(rows, numbers=rows.numbers.cpu()), _is_large_file(features, rows)
     if method == "exact" and on_disk:
         raise InputError(
             f"The exact search needs the rows in memory; got a file of {_bytes(rows) / 2**30:.1f} GiB as float32, over a quarter of "
@@ -51,10 +55,16 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
     if method == "exact" or (method == "auto" and not on_disk and len(rows) <= EXACT_UP_TO):
         from naysay.neighbors import exact_cpu
 
-        return Graph(*exact_cpu.search(rows.read().cpu().numpy(), k), metric, "exact", 1.0).to(device)
+        return Graph(*exact_cpu.search(rows.read().numpy(), k), metric, "exact", 1.0).to(device)
     from naysay.neighbors import approximate
 
     indices, distances, recall = approximate.search(rows, k, on_disk=on_disk)
+    if recall < POOR:
+        warnings.warn(
+            f"A sample shows that the approximate graph has {recall:.0%} of the nearest neighbours: these rows form few clusters. "
+            "Use method='exact' if that is too few.",
+            stacklevel=2,
+        )
     return Graph(indices, distances, metric, "approximate", recall).to(device)
 
 

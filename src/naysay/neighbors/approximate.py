@@ -11,9 +11,9 @@ Memory for n rows of d numbers: codes n d bytes, keys and lists 20 n k, and the 
 file that is large lie in a temporary file (in TMPDIR), as large as the features in float32.
 """
 
+import shutil
 import tempfile
 import threading
-from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from naysay.errors import InputError
 from naysay.neighbors.blocks import block_centres, closeness, cluster_edges, cluster_order
 from naysay.neighbors.exact_cpu import BLOCK, ask, make_side, read_heaps
 from naysay.neighbors.exact_cpu import search as search_exactly
-from naysay.neighbors.progress import track
 from naysay.neighbors.proposals import Codes, choose, encode, find_centre, multiply, true_float32
 from naysay.neighbors.rows import Rows
-from naysay.neighbors.schedule import run
+from naysay.neighbors.schedule import run_all
 from naysay.seeds import stream
 
-PROBES = 5  # blocks that a row looks into
-GOAL = 0.985  # of the neighbours of the sample that steers, which is two standard errors above 0.98
+PROBES = 8  # blocks that a row looks into
+GOAL, LEAST = 0.985, 0.98  # recall in the sample that steers: to aim at, and below which to go on with more effort
 NARROW, WIDE = (16, 32), (32, 64)  # neighbours (and as many that have the row as neighbour) asked, and how many each names
 STEER, JUDGE = 300, 1000  # rows of the two samples: the recall of the second has a standard error below 0.003
 PART = 8192
@@ -46,7 +46,7 @@ def search(rows: Rows, k: int, *, on_disk: bool = False) -> tuple[Tensor, Tensor
         order, clusters = cluster_order(rows, len(rows) // (size // 2))
         edges = cluster_edges(clusters, size)
         arranged = _arrange(rows, order, Path(folder) if on_disk else None)
-        codes = encode(arranged, find_centre(arranged), choose(rows.d))
+        codes = encode(arranged, find_centre(torch.from_numpy(arranged)).numpy(), choose(rows.d))
         side = make_side(arranged, order, codes, k)
         drawn = stream(0, "neighbors/recall").permutation(len(rows))[: STEER + JUDGE]
         furthest = _true_bounds(side, codes, drawn, k)
@@ -59,6 +59,12 @@ def search(rows: Rows, k: int, *, on_disk: bool = False) -> tuple[Tensor, Tensor
 def _arrange(rows: Rows, order: Any, folder: Path | None) -> Any:
     """The rows (n, d) in that order, in memory or in a file of the folder."""
     shape = len(rows), rows.d
+    needed = 4 * shape[0] * shape[1]
+    if folder is not None and (free := shutil.disk_usage(folder).free) < needed:
+        raise InputError(
+            f"The approximate search of a large file needs {needed / 2**30:.1f} GiB for a sorted copy; "
+            f"got {free / 2**30:.1f} GiB free in {folder.parent}. Set TMPDIR to a folder on a larger disk."
+        )
     arranged = np.empty(shape, np.float32) if folder is None else np.lib.format.open_memmap(folder / "rows.npy", "w+", np.float32, shape)
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
@@ -85,45 +91,45 @@ def _look_into_blocks(side: Any, codes: Codes, edges: Any) -> None:
             products = multiply(codes[torch.from_numpy(lines)], codes[edges[other] : edges[other + 1]]).numpy()
             kernels.filter_tile(products, side, lines, side, edges[other], codes.margin, kernels.ITSELF)
 
-    blocks = range(len(centres))
-    deque(track(run(blocks, lambda _: set(), work), len(blocks), "finding neighbours"), maxlen=0)
+    run_all(range(len(centres)), work, "finding neighbours")
 
 
 def _descend(side: Any, codes: Codes, order: Any, sample: Any, furthest: Any) -> None:
     """Ask the neighbours' neighbours until the sample has GOAL of its own, wider when that helps little, and no longer than it helps."""
-    places = np.empty(len(order), np.int32)
-    places[order] = np.arange(len(order), dtype=np.int32)
-    recall = _recall(side, sample, furthest)
-    for width in (NARROW, NARROW, NARROW, WIDE, WIDE):
-        if recall >= GOAL:
-            break
-        _ask_around(side, codes, _near(side, places), *width)
+    n = len(order)
+    places = np.empty(n, np.int32)
+    places[order] = np.arange(n, dtype=np.int32)
+    recall, width, near = _recall(side, sample, furthest), NARROW, np.empty((n, 0), np.int32)
+    while recall < GOAL:
+        near = _ask_around(side, codes, places, near, *width)
         before, recall = recall, _recall(side, sample, furthest)
-        if width == WIDE and recall - before < 0.005:
-            break
+        if recall - before < 0.002:
+            if width == WIDE or recall >= LEAST:
+                break
+            width, near = WIDE, np.empty((n, 0), np.int32)
 
 
-def _ask_around(side: Any, codes: Codes, near: Any, fans: int, depth: int) -> None:
-    """One pass of `kernels.ask_around` over all rows."""
+def _ask_around(side: Any, codes: Codes, places: Any, before: Any, fans: int, depth: int) -> Any:
+    """One pass of `kernels.ask_around` over all rows; `before` and what comes back are the lists (n, k) of `kernels.list_near`."""
     from naysay.neighbors import kernels
 
-    n, k = near.shape
-    liked_by, own = kernels.find_fans(near, min(fans, k)), threading.local()
+    n, k = side.heaps.shape
+    near, own = np.empty((n, k), np.int32), threading.local()
 
-    def work(start: int) -> None:
+    def seen(place: int) -> Any:
         if not hasattr(own, "seen"):
             own.seen = np.full(n, -1, np.int32)
-        kernels.ask_around(side, codes.codes.numpy(), start, min(start + PART, n), near, liked_by, min(depth, k), own.seen)
+        return own.seen
 
-    parts = range(0, n, PART)
-    deque(track(run(parts, lambda _: set(), work), len(parts), "asking neighbours"), maxlen=0)
+    def list_near(start: int) -> None:
+        kernels.list_near(side.heaps, places, start, min(start + PART, n), before, near, seen(start))
 
+    def ask(start: int) -> None:
+        kernels.ask_around(side, codes.codes.numpy(), start, min(start + PART, n), near, liked_by, min(depth, k), seen(start))
 
-def _near(side: Any, places: Any) -> Any:
-    """Each row's neighbours (n, k) int32, nearest first, by their place in block order."""
-    near = np.empty(side.heaps.shape, np.int32)
-    for start in range(0, len(near), PART):
-        near[start : start + PART] = places[np.sort(side.heaps[start : start + PART], 1) & 0x7FFFFFFF]
+    run_all(range(0, n, PART), list_near, "asking neighbours")
+    liked_by = kernels.find_fans(near, min(fans, k))
+    run_all(range(0, n, PART), ask, "asking neighbours")
     return near
 
 

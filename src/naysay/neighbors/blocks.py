@@ -5,7 +5,6 @@ neighbours in its own block and the next few, so its bound falls early and the b
 how long an exact search takes and never what it finds; an approximate search (see `approximate`) leaves the last blocks out.
 """
 
-from collections import deque
 from itertools import pairwise
 from typing import Any
 
@@ -13,9 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from naysay.neighbors.progress import track
 from naysay.neighbors.rows import Rows
-from naysay.neighbors.schedule import run
+from naysay.neighbors.schedule import run_all
 from naysay.seeds import torch_stream
 
 SAMPLE_PER_CLUSTER = 64
@@ -82,7 +80,7 @@ def _assign(rows: Rows, centres: Tensor) -> Tensor:
         nearest[part] = closeness(rows.read(part), centres).argmax(1)
 
     parts = [slice(start, start + 2048) for start in range(0, len(rows), 2048)]
-    deque(track(run(parts, lambda _: set(), work), len(parts), "sorting rows"), maxlen=0)
+    run_all(parts, work, "sorting rows")
     return nearest
 
 

@@ -4,7 +4,6 @@ Every pair of blocks is multiplied once and serves both its rows and its columns
 no neighbour; `kernels` measures what was proposed. Memory is the rows, their codes, and n x k keys: one tile of products per core.
 """
 
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from naysay.neighbors.blocks import cluster_order, even_edges, near_pairs_first
 from naysay.neighbors.progress import track
 from naysay.neighbors.proposals import Codes, choose, encode, find_centre, multiply, true_float32
 from naysay.neighbors.rows import Rows
-from naysay.neighbors.schedule import run
+from naysay.neighbors.schedule import run, run_all
 
 BLOCK = 1024
 CLUSTER_FROM = 4 * BLOCK  # fewer rows are done sooner than sorted
@@ -36,7 +35,7 @@ def search(rows: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None =
         rows = torch.from_numpy(rows)[order].numpy()
     edges = even_edges(len(rows), block)
     pairs = near_pairs_first(rows, edges)
-    centre = find_centre(rows)
+    centre = find_centre(torch.from_numpy(rows)).numpy()
     codes = encode(rows, centre, dtype or choose(rows.shape[1]))
     # one name for both, so that a thread never pairs old codes with a new side
     state = codes, make_side(rows, order, codes, k)
@@ -60,7 +59,7 @@ def search(rows: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None =
 
 def search_among(rows: Any, new: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
     """The k nearest of the float32 rows (n, d) to each of the new rows (m, d): indices and squared distances (m, k)."""
-    centre = find_centre(rows)
+    centre = find_centre(torch.from_numpy(rows)).numpy()
     dtype = dtype or choose(rows.shape[1])
     codes, asking_codes = encode(rows, centre, dtype), encode(new, centre, dtype)
     side, asking = make_side(rows, np.arange(len(rows)), codes, 1), make_side(new, np.arange(len(new)), asking_codes, k)
@@ -83,7 +82,7 @@ def ask(asking: Any, asking_codes: Codes, side: Any, codes: Codes, *, block: int
     height = min(block, max(16, -(-m // (4 * torch.get_num_threads()))))
     parts = [np.arange(start, min(start + height, m)) for start in range(0, m, height)]
     with true_float32():
-        deque(track(run(parts, lambda _: set(), work), len(parts), "finding neighbours"), maxlen=0)
+        run_all(parts, work, "finding neighbours")
 
 
 def make_side(rows: Any, ids: Any, codes: Codes, k: int) -> Any:

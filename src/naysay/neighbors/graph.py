@@ -2,7 +2,7 @@
 
 Every row has the same number of neighbours, so the graph is two (n, k) tensors and no pointers. Equal distances are ordered by
 index. In a graph of a set with itself a row is never its own neighbour, by position: exact duplicates of a row do stay.
-A graph that somebody else built comes in through `from_arrays` or `from_csr`, and a saved one through `Graph.load`; all three check it.
+A graph that somebody else built comes in through `foreign`, a saved one through `Graph.load`; both check it.
 """
 
 import hashlib
@@ -130,62 +130,6 @@ class Graph:
         return type(self)(indices, distances, self.metric, self.method, self.recall, self.columns)
 
 
-def from_arrays(
-    indices: Any,
-    distances: Any,
-    *,
-    squared: bool = True,
-    metric: str = "euclidean",
-    columns: int | None = None,
-    recall: float | None = None,
-) -> Graph:
-    """The graph of index and distance arrays (n, k) that somebody else built, checked and put in order (distance, then index).
-
-    squared: False where the distances are plain ones, as scikit-learn's are; they are squared here.
-    columns: the number of rows pointed into, where these are not the n rows themselves.
-    """
-    found, lengths = torch.as_tensor(indices), torch.as_tensor(distances)
-    if found.ndim != 2 or found.shape != lengths.shape or 0 in found.shape:
-        raise InputError(
-            "indices and distances must be two arrays of one shape (n, k), one row per instance; "
-            f"got shapes {tuple(found.shape)} and {tuple(lengths.shape)}."
-        )
-    if found.is_floating_point() or found.is_complex() or found.dtype == torch.bool:
-        raise InputError(f"indices must be whole numbers of rows; got {found.dtype}. Were indices and distances swapped?")
-    # checked before the narrowing to int32, which would wrap a huge index into a valid one
-    _check_range(found, columns)
-    lengths = lengths.to(torch.float32)
-    graph = Graph(*_ordered(found.to(torch.int32), lengths if squared else lengths.square()), metric, "given", recall, columns)
-    check(graph)
-    return graph
-
-
-def from_csr(matrix: Any, *, squared: bool = True, metric: str = "euclidean", recall: float | None = None) -> Graph:
-    """The graph of a scipy sparse matrix (n, n) whose stored entries are distances, the same number in every row.
-
-    A stored zero is a neighbour at distance zero; an entry that is not stored is no neighbour.
-    squared: False for plain distances, as `sklearn.neighbors.kneighbors_graph(mode="distance")` gives.
-    """
-    csr = matrix.tocsr()
-    degrees = np.diff(csr.indptr)
-    if len(degrees) == 0 or degrees.min() != degrees.max() or degrees[0] == 0:
-        got = f"{degrees.min()} to {degrees.max()}" if len(degrees) else "no rows"
-        raise InputError(
-            f"A graph must store the same number of neighbours, at least one, in every row; got {got}. "
-            "Keep each row's k nearest (and stored zeros: don't call eliminate_zeros)."
-        )
-    n, columns = csr.shape
-    shape = (n, int(degrees[0]))
-    return from_arrays(
-        csr.indices.reshape(shape),
-        csr.data.reshape(shape),
-        squared=squared,
-        metric=metric,
-        columns=None if n == columns else columns,
-        recall=recall,
-    )
-
-
 def check(graph: Graph) -> None:
     """Raise InputError unless the graph is what `Graph` says: whole, in range, no row twice, no self, finite and in order."""
     if graph.metric not in METRICS:
@@ -197,7 +141,7 @@ def check(graph: Graph) -> None:
             "A graph's indices and distances must have one shape (n, k); "
             f"got {tuple(graph.indices.shape)} and {tuple(graph.distances.shape)}."
         )
-    _check_range(graph.indices, graph.columns)
+    check_range(graph.indices, graph.columns)
     if not bool(((graph.distances >= 0) & graph.distances.isfinite()).all()):
         raise InputError("A graph's distances must be finite and not negative; got NaN, inf or a negative one. Are they similarities?")
     if not bool((graph.distances.diff(dim=1) >= 0).all()):
@@ -218,19 +162,11 @@ def check(graph: Graph) -> None:
         raise InputError(f"A graph's recall must be a share between 0 and 1; got {graph.recall}.")
 
 
-def _check_range(indices: Tensor, columns: int | None) -> None:
+def check_range(indices: Tensor, columns: int | None) -> None:
     limit = indices.shape[0] if columns is None else columns
     low, high = int(indices.min()), int(indices.max())
     if low < 0 or high >= limit:
         raise InputError(f"A graph's indices must be row numbers from 0 to {limit - 1}; got {low} to {high}.")
-
-
-def _ordered(indices: Tensor, distances: Tensor) -> tuple[Tensor, Tensor]:
-    """Both arrays with each row sorted by (distance, index)."""
-    by_index = indices.argsort(dim=1, stable=True)
-    indices, distances = indices.gather(1, by_index), distances.gather(1, by_index)
-    by_distance = distances.argsort(dim=1, stable=True)
-    return indices.gather(1, by_distance).contiguous(), distances.gather(1, by_distance).contiguous()
 
 
 def _digest(tensors: dict[str, Tensor], about: str) -> str:

@@ -19,6 +19,7 @@ APART, TOGETHER, ITSELF = 0, 1, 2  # the rows look among the columns; both look 
 GROWTH = np.float32(1 + 2.0**-20)  # covers the roundings of a square root, two sums and a square
 FLOOR = np.float32(1e-36)  # a hundred of the smallest normal float32, for processors that flush what is smaller to zero
 TINY = np.float32(2.0**-72)  # two rows whose float32 squared distance is 0 are no further apart than this
+NOBODY = np.int32(2**31 - 1)
 Array = Any  # numpy's, of the kinds that `Side` says
 
 
@@ -230,43 +231,61 @@ def offer(side: Side, codes: Array, i: int, j: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def ask_around(side: Side, codes: Array, start: int, stop: int, near: Array, fans: Array, depth: int, seen: Array) -> None:
-    """Offer to each row of start..stop the rows near its neighbours, and those that have it as a neighbour.
+def list_near(heaps: Array, places: Array, start: int, stop: int, before: Array, near: Array, seen: Array) -> None:
+    """Write to near[start:stop] the places of each row's neighbours, nearest first, ~place for those that were there before.
 
-    near: (n, k) each row's neighbours, nearest first; fans: (n, f) rows that have the row as neighbour, -1 after the last.
-    The first `depth` neighbours of the first f neighbours and of the fans are asked for. seen: (n,) scratch, of no row of start..stop.
+    before: (n, k) as `near`, or (n, 0). places: (n,) where a row of that number is. seen: (n,) scratch of the calling thread.
     """
-    f = fans.shape[1]
     for i in range(start, stop):
-        seen[i] = i
-        for j in near[i]:
-            seen[j] = i
-        for u in range(2 * f):
-            middle = fans[i, u] if u < f else near[i, u - f]
-            if middle < 0:
-                continue
-            if seen[middle] != i:
-                seen[middle] = i
-                offer(side, codes, i, middle)
-            for v in range(depth):
-                j = near[middle, v]
-                if seen[j] != i:
-                    seen[j] = i
-                    offer(side, codes, i, j)
+        for known in before[i]:
+            seen[max(known, ~known)] = i
+        keys = np.sort(heaps[i])
+        for u in range(keys.shape[0]):
+            j = places[keys[u] & 0x7FFFFFFF]
+            near[i, u] = ~j if seen[j] == i else j
 
 
 @njit(nogil=True, cache=True)
 def find_fans(near: Array, f: int) -> Array:
-    """(n, f): the first f rows that have each row as a neighbour, those to which it is nearer in rank first, -1 after the last."""
+    """(n, f): the first f rows that have each row as a neighbour, those to which it is nearer in rank first; ~row if so before."""
     n, k = near.shape
-    fans, count = np.full((n, f), np.int32(-1)), np.zeros(n, np.int32)
+    fans, count = np.full((n, f), NOBODY), np.zeros(n, np.int32)
     for u in range(k):
         for i in range(n):
-            j = near[i, u]
+            j = max(near[i, u], ~near[i, u])
             if count[j] < f:
-                fans[j, count[j]] = i
+                fans[j, count[j]] = i if near[i, u] >= 0 else ~i
                 count[j] += 1
     return fans
+
+
+@njit(nogil=True, cache=True)
+def ask_around(side: Side, codes: Array, start: int, stop: int, near: Array, fans: Array, depth: int, seen: Array) -> None:
+    """Offer to each row of start..stop the rows that it is a neighbour of, and the `depth` nearest of these and of its f nearest.
+
+    A way of two steps that were both there before was gone before. near: from `list_near`; fans: (n, f) from `find_fans`.
+    seen: (n,) scratch of the calling thread, in which none of start..stop is.
+    """
+    f = fans.shape[1]
+    for i in range(start, stop):
+        seen[i] = i
+        for known in near[i]:
+            seen[max(known, ~known)] = i
+        for u in range(2 * f):
+            step = fans[i, u] if u < f else near[i, u - f]
+            if step == NOBODY:
+                continue
+            middle = max(step, ~step)
+            if seen[middle] != i:
+                seen[middle] = i
+                offer(side, codes, i, middle)
+            for v in range(depth):
+                if step < 0 and near[middle, v] < 0:
+                    continue
+                j = max(near[middle, v], ~near[middle, v])
+                if seen[j] != i:
+                    seen[j] = i
+                    offer(side, codes, i, j)
 
 
 @njit(nogil=True, cache=True)

@@ -23,7 +23,6 @@ covers the roundings of the reach itself, FLOOR covers numbers that underflow.
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ import torch
 from torch import Tensor
 
 from naysay.errors import InputError
-from naysay.neighbors.schedule import run
+from naysay.neighbors.schedule import run, run_all
 
 MIN_INT8 = 16  # products of shorter rows take no time, and torch's are wrong for rows of one number
 MAX_INT8 = 2**31 // 127**2  # longer rows could overflow the int32 sums
@@ -73,14 +72,23 @@ def find_margin(d: int, dtype: torch.dtype) -> float:
     return 2.0**-20 + (0.0 if exact else d * 2.0**-24 / (1 - d * 2.0**-24))
 
 
-def find_centre(rows: Any) -> Any:
+def find_centre(rows: Tensor) -> Tensor:
     """A point (d,) amid the rows: the mean of a sample in which the outer twentieths of each column count as their inner edges.
 
     Any point would do; a plain mean is dragged away by one wild row, and all residuals grow.
     """
-    sample = torch.from_numpy(rows[:: max(1, len(rows) // 256)])
-    low, high = torch.quantile(sample, torch.tensor([0.05, 0.95]), dim=0)
-    return sample.clamp(low, high).mean(0).numpy()
+    sample = rows[:: max(1, len(rows) // 256)]
+    low, high = torch.quantile(sample, torch.tensor([0.05, 0.95], device=rows.device), dim=0)
+    return sample.clamp(low, high).mean(0)
+
+
+def check_size(half: float) -> None:
+    """Raise InputError if the largest h is so large that squared distances could leave float32."""
+    if not half < LARGEST:
+        raise InputError(
+            f"features must be small enough for float32 squared distances; got rows {(2 * half) ** 0.5:.3g} from their middle. "
+            "Divide all features by one number."
+        )
 
 
 def encode(rows: Any, centre: Any, dtype: torch.dtype) -> Codes:
@@ -92,13 +100,9 @@ def encode(rows: Any, centre: Any, dtype: torch.dtype) -> Codes:
     outputs = codes.numpy(), *(np.empty(n, np.float32) for _ in range(3))
     kernel, margin = kernels.encode_int8 if dtype == torch.int8 else kernels.encode_float32, find_margin(d, dtype)
     parts = [slice(start, start + 4096) for start in range(0, n, 4096)]
-    deque(run(parts, lambda part: set(), lambda part: kernel(rows[part], centre, margin, *(out[part] for out in outputs))), maxlen=0)
+    run_all(parts, lambda part: kernel(rows[part], centre, margin, *(out[part] for out in outputs)), "encoding rows")
     _, scale, half, residual = outputs
-    if not half.max() < LARGEST:
-        raise InputError(
-            f"features must be small enough for float32 squared distances; got rows {(2 * float(half.max())) ** 0.5:.3g} "
-            "from their middle. Divide all features by one number."
-        )
+    check_size(float(half.max()))
     return Codes(codes, scale, half, residual)
 
 

@@ -13,6 +13,8 @@ from typing import TypeVar
 
 import torch
 
+from naysay.neighbors.progress import track
+
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
@@ -22,6 +24,12 @@ class Failure:
     """What a job raised, on its way to the caller's thread."""
 
     error: BaseException
+
+
+def run_all(jobs: Sequence[Job], work: Callable[[Job], None], doing: str) -> None:
+    """Do `work(job)` for all jobs, none of which shares what it changes with another, under a bar that says what is done."""
+    for _ in track(run(jobs, lambda _: set(), work), len(jobs), doing):
+        pass
 
 
 def run(jobs: Sequence[Job], owned: Callable[[Job], set[int]], work: Callable[[Job], Result]) -> Iterator[Result]:
