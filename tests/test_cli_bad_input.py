@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -269,13 +270,19 @@ def test_an_interrupted_fit_leaves_nothing_behind(tmp_path):
         "--out",
         tmp_path / "RUN",
     ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+    # a test run in the background inherits that interrupts are ignored; the command must be tested as a terminal starts it
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    ) as running:
+        patience = threading.Timer(120, running.kill)  # a command that cannot be interrupted fails the test instead of hanging it
+        patience.start()
         for line in running.stderr:
             if "training" in line:
                 break
         time.sleep(0.5)  # into the training
         os.kill(running.pid, signal.SIGINT)
         said = running.stderr.read()
+        patience.cancel()
     assert running.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said
