@@ -3,89 +3,28 @@
     python benchmarks/augmentation.py                    50,000 x 512 rows, 64 neighbours, 100 rounds: a few minutes on 2 cores
     python benchmarks/augmentation.py --rows 5000        a quick look
 
-The features are `../shared/data/cifar10_features.npz` where that is, else synthetic clusters of the same size. Peers: scikit-learn's brute
-force and faiss's flat index for neighbours, scipy's CSR product in float32 and scikit-learn's LabelSpreading
-for propagation. Each is first checked to give the same answer. Times are the least of several, the competitors taking turns, so that other
-work on the machine disturbs all alike. One line of JSON a measurement goes to `benchmarks/results/augmentation.jsonl`.
+The rows and the neighbours are those of `neighbors.py`, one turn each, for the work is long. Peers of the propagation: scipy's CSR product
+in float32 and scikit-learn's LabelSpreading. Each is first checked to give the same answer. Times are the least of several, the
+competitors taking turns. One line of JSON a measurement goes to `benchmarks/results/augmentation.jsonl`.
 """
 
 import argparse
-import json
-import os
-import platform
-import time
 import warnings
-from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from measuring import RESULTS, compare, record, take_turns
+from neighbors import bench_exact, load_rows
 
 import naysay
 from naysay.augmentation import propagate, weights
 from naysay.neighbors import Graph
 
-HERE = Path(__file__).resolve().parent
-FEATURES = HERE.parents[1] / "shared" / "data" / "cifar10_features.npz"
 ALPHA = 0.1
 TOLERANCE = 1e-6  # float32 against a double-precision reference of exactly as many rounds
-
-
-def load_features(rows: int, dims: int) -> tuple[np.ndarray, str]:
-    """Rows of length 1, (rows, dims) float32, and where they come from."""
-    if FEATURES.exists() and rows <= 50_000 and dims == 512:
-        with np.load(FEATURES) as file:
-            x, origin = file["train"][:rows] * file["scale"].astype(np.float32), "cifar10_features.npz"
-    else:
-        draw = naysay.seeds.stream(0, "benchmark features")
-        centres = draw.standard_normal((10, dims), dtype=np.float32)
-        x = centres[draw.integers(0, 10, rows)] + 1.5 * draw.standard_normal((rows, dims), dtype=np.float32)
-        origin = "synthetic clusters"
-    return x / np.linalg.norm(x, axis=1, keepdims=True), origin
-
-
-def take_turns(competitors: dict[str, Callable[[], Any]], repeats: int) -> dict[str, tuple[float, float]]:
-    """The least wall time and the least CPU time of each, in seconds, over `repeats` turns."""
-    best = dict.fromkeys(competitors, (float("inf"), float("inf")))
-    for _ in range(repeats):
-        for name, run in competitors.items():
-            wall, cpu = time.perf_counter(), time.process_time()
-            run()
-            taken = time.perf_counter() - wall, time.process_time() - cpu
-            best[name] = (min(best[name][0], taken[0]), min(best[name][1], taken[1]))
-    return best
-
-
-def bench_neighbours(x: np.ndarray, k: int) -> tuple[Graph, list[dict[str, Any]]]:
-    """The exact graph, and its time against scikit-learn's brute force and faiss's flat index: one turn each, the work is long."""
-    import faiss
-    from sklearn.neighbors import NearestNeighbors
-
-    def sklearn() -> np.ndarray:
-        return NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=-1).fit(x).kneighbors()[0] ** 2
-
-    def flat() -> np.ndarray:
-        index = faiss.IndexFlatL2(x.shape[1])
-        index.add(x)
-        return index.search(x, k + 1)[0][:, 1:]  # the row itself comes first, or a duplicate at the same distance
-
-    def ours() -> Graph:
-        return naysay.neighbors.build(x, k, method="exact")
-
-    found: dict[str, Any] = {}
-    competitors = {"scikit-learn, brute force": sklearn, "faiss IndexFlatL2": flat, "naysay, exact": ours}
-    naysay.neighbors.build(x[: 4 * k], k, method="exact")  # compiles what is compiled on first use
-    times = take_turns({name: partial(lambda name, run: found.update({name: run()}), name, run) for name, run in competitors.items()}, 1)
-    graph = found.pop("naysay, exact")
-    errors = {name: float(np.abs(distances - graph.distances.numpy()).max()) for name, distances in found.items()}
-    for name, error in errors.items():
-        if not error < 1e-5:  # the peers round differences of float32 squared lengths of 1
-            raise SystemExit(f"{name} and naysay differ by {error:.1e} in a squared distance between rows of length 1.")
-    return graph, compare(f"exact graph, {x.shape[0]} x {x.shape[1]}, k={k}", times, errors, "faiss IndexFlatL2")
 
 
 def in_double_precision(graph: Graph, W: torch.Tensor, comp: np.ndarray, rounds: int) -> np.ndarray:
@@ -154,32 +93,15 @@ def bench_label_spreading(graph: Graph, rounds: int) -> list[dict[str, Any]]:
     return compare(f"spreading, K=10, {rounds} rounds", times, {"naysay, numba": error}, "scikit-learn LabelSpreading")
 
 
-def compare(case: str, times: dict[str, tuple[float, float]], errors: dict[str, float], peer: str) -> list[dict[str, Any]]:
-    """One row for each competitor: its times, and what part they are of the peer's."""
-    return [
-        {
-            "case": case,
-            "who": name,
-            "wall_s": round(wall, 4),
-            "cpu_s": round(cpu, 4),
-            "peer": peer,
-            "ratio": round(wall / times[peer][0], 4),
-            "cpu_ratio": round(cpu / times[peer][1], 4),
-            "max_error": errors.get(name),
-        }
-        for name, (wall, cpu) in times.items()
-    ]
-
-
 def floors(graph: Graph, n_classes: int, rounds: int) -> list[dict[str, Any]]:
     """What the machine could do at best: its measured matrix and copy rates, and the time they allow the propagation."""
     a = torch.rand(2048, 2048)
-    seconds = take_turns({"product": lambda: a @ a}, 5)["product"][0]
+    seconds = take_turns({"product": lambda: a @ a}, 5)["product"].wall
     flops = 2 * 2048**3 / seconds
     big = torch.empty(32 * 2**20)  # 128 MiB, beyond the caches
     big.fill_(1)
     other = torch.empty_like(big)
-    seconds = take_turns({"copy": lambda: other.copy_(big)}, 5)["copy"][0]
+    seconds = take_turns({"copy": lambda: other.copy_(big)}, 5)["copy"].wall
     rate = 2 * big.numel() * 4 / seconds
     edges, edge_bytes = graph.indices.numel(), 6 if graph.n <= 2**16 else 8  # a row number, of 16 bits where they suffice, and a weight
     return [
@@ -192,26 +114,6 @@ def floors(graph: Graph, n_classes: int, rounds: int) -> list[dict[str, Any]]:
             "bytes_s": round((edge_bytes * edges + 12 * graph.n * n_classes) * rounds / rate, 4),
         }
     ]
-
-
-def about(origin: str, graph: Graph) -> dict[str, Any]:
-    """What every line of the results carries."""
-    cpu = next((line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
-    packages = ("torch", "numpy", "scipy", "scikit-learn", "faiss-cpu", "numba")
-    return {
-        "benchmark": "augmentation",
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{cpu}, {os.cpu_count()} cores, {platform.system()}",
-        "load": round(os.getloadavg()[0], 2),
-        "versions": {"naysay": naysay.__version__, "python": platform.python_version(), **{name: version(name) for name in packages}},
-        "data": origin,
-        "rows": graph.n,
-        "neighbours": graph.k,
-    }
-
-
-def _lines(path: str) -> list[str]:
-    return Path(path).read_text().splitlines() if Path(path).exists() else []
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -246,20 +148,18 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--neighbours", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "augmentation.jsonl")
+    parser.add_argument("--out", type=Path, default=RESULTS / "augmentation.jsonl")
     chosen = parser.parse_args(argv)
-    x, origin = load_features(chosen.rows, chosen.dims)
-    graph, rows = bench_neighbours(x, chosen.neighbours)
+    x, origin = load_rows(chosen.rows, chosen.dims)
+    graph, rows = bench_exact(x, chosen.neighbours, 1)
     for n_classes in (10, 20):
         rows += bench_propagation(graph, n_classes, chosen.rounds, chosen.repeats)
         rows += floors(graph, n_classes, chosen.rounds)
     rows += bench_label_spreading(graph, chosen.rounds)
     show(rows)
-    common = about(origin, graph)
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    with open(chosen.out, "a", encoding="utf-8") as file:
-        file.writelines(json.dumps({**common, **row}) + "\n" for row in rows)
-    print(f"{len(rows)} lines written to {chosen.out}")
+    sizes = {"rows": graph.n, "neighbours": graph.k}
+    packages = ("torch", "numpy", "scipy", "scikit-learn", "faiss-cpu", "numba")
+    record(chosen.out, "augmentation", origin, packages, [{**sizes, **row} for row in rows])
 
 
 if __name__ == "__main__":

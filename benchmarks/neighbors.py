@@ -5,34 +5,28 @@
 
 Exact peers: faiss's flat index and scikit-learn's brute force. Approximate peer: pynndescent's own default graph of as many neighbours.
 Results are checked first: ours against a float64 brute force of some rows, bit for bit; the peers' distances against ours. Times are the
-least of several turns, wall and processor time both, so that other work on the machine disturbs all alike. One line of JSON a measurement
-goes to `benchmarks/results/neighbors.jsonl`.
+least of several turns, wall and processor time both. One line of JSON a measurement goes to `benchmarks/results/neighbors.jsonl`.
 """
 
 import argparse
-import json
 import multiprocessing
-import os
-import platform
 import resource
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from measuring import RESULTS, compare, record, take_turns
 
 from naysay import neighbors
 from naysay.neighbors import exact_cpu, proposals
 from naysay.seeds import stream
 
-HERE = Path(__file__).resolve().parent
-FEATURES = HERE.parents[1] / "shared" / "data" / "cifar10_features.npz"
+FEATURES = Path(__file__).resolve().parents[2] / "shared" / "data" / "cifar10_features.npz"
 ROUNDING = 1e-5  # the peers subtract float32 squared lengths of about 1
 
 
@@ -70,7 +64,7 @@ def check_exact(rows: np.ndarray, graph: neighbors.Graph, checked: int = 200) ->
             raise SystemExit(f"The graph differs from a float64 brute force in row {i}: not timed.")
 
 
-def bench_exact(rows: np.ndarray, k: int, repeats: int = 2, sklearn_too: bool = True) -> tuple[neighbors.Graph, list[dict[str, Any]]]:
+def bench_exact(rows: np.ndarray, k: int, repeats: int) -> tuple[neighbors.Graph, list[dict[str, Any]]]:
     """The exact graph, and one line for each of ours with either kind of code, faiss and scikit-learn, as parts of faiss's time."""
     import faiss
     from sklearn.neighbors import NearestNeighbors
@@ -86,38 +80,22 @@ def bench_exact(rows: np.ndarray, k: int, repeats: int = 2, sklearn_too: bool = 
     def brute() -> np.ndarray:
         return NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=-1).fit(rows).kneighbors()[0] ** 2
 
-    competitors: dict[str, Callable[[], np.ndarray]] = {"faiss IndexFlatL2": flat}
-    if sklearn_too:
-        competitors["scikit-learn, brute force"] = brute
-    competitors |= {"naysay": ours, "naysay, int8 codes": partial(ours, torch.int8), "naysay, float32 codes": partial(ours, torch.float32)}
+    competitors: dict[str, Callable[[], np.ndarray]] = {
+        "faiss IndexFlatL2": flat,
+        "scikit-learn, brute force": brute,
+        "naysay": ours,
+        "naysay, int8 codes": partial(ours, torch.int8),
+        "naysay, float32 codes": partial(ours, torch.float32),
+    }
     neighbors.build(rows[: 4 * k], k, method="exact")  # compiles what is compiled on first use
     graph = neighbors.build(rows, k, method="exact")
     check_exact(rows, graph)
-    best: dict[str, list[float]] = {}
-    errors: dict[str, float] = {}
-    for _ in range(repeats):
-        for name, run in competitors.items():
-            wall, cpu = time.perf_counter(), time.process_time()
-            distances = run()
-            taken = [time.perf_counter() - wall, time.process_time() - cpu]
-            best[name] = [min(pair) for pair in zip(taken, best.get(name, taken), strict=True)]
-            errors[name] = float(np.abs(distances - graph.distances.numpy()).max())
-            if errors[name] > (0 if name.startswith("naysay") else ROUNDING):
-                raise SystemExit(f"{name} differs from the checked graph by {errors[name]:.1e} in a squared distance.")
-    peer = "faiss IndexFlatL2"
-    lines = [
-        {
-            "case": f"exact graph, {rows.shape[0]} x {rows.shape[1]}, k={k}",
-            "who": name,
-            "wall_s": round(wall, 3),
-            "cpu_s": round(cpu, 3),
-            "peer": peer,
-            "ratio": round(wall / best[peer][0], 3),
-            "cpu_ratio": round(cpu / best[peer][1], 3),
-            "max_error": errors[name],
-        }
-        for name, (wall, cpu) in best.items()
-    ]
+    turns = take_turns(competitors, repeats)
+    errors = {name: float(np.abs(turn.answer - graph.distances.numpy()).max()) for name, turn in turns.items()}
+    for name, error in errors.items():
+        if not error <= (0 if name.startswith("naysay") else ROUNDING):
+            raise SystemExit(f"{name} differs from the checked graph by {error:.1e} in a squared distance.")
+    lines = compare(f"exact graph, {rows.shape[0]} x {rows.shape[1]}, k={k}", turns, errors, "faiss IndexFlatL2")
     return graph, lines + floors(*rows.shape)
 
 
@@ -126,12 +104,7 @@ def floors(n: int, d: int) -> list[dict[str, Any]]:
     lines = []
     for dtype in (torch.int8, torch.float32):
         codes = torch.ones(1024, d, dtype=dtype)
-        times = []
-        for _ in range(20):
-            start = time.perf_counter()
-            proposals.multiply(codes, codes)
-            times.append(time.perf_counter() - start)
-        rate = 1024**2 * d / min(times)
+        rate = 1024**2 * d / take_turns({"product": partial(proposals.multiply, codes, codes)}, 20)["product"].wall
         name = str(dtype).removeprefix("torch.")
         lines.append(
             {
@@ -195,21 +168,6 @@ def peak_gib() -> float:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
 
 
-def about(origin: str) -> dict[str, Any]:
-    """What every line of the results carries."""
-    cpu = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")] if cpu.exists() else []
-    packages = ("torch", "numpy", "scikit-learn", "faiss-cpu", "numba", "pynndescent")
-    return {
-        "benchmark": "neighbors",
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{(names or [platform.processor()])[0]}, {os.cpu_count()} cores, {platform.system()}",
-        "load": round(os.getloadavg()[0], 2),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
-        "data": origin,
-    }
-
-
 def main(argv: list[str] | None = None) -> None:
     """Check, time, print, and append to the results; `argv` is the command line unless given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -218,20 +176,16 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--dims", type=int)
     parser.add_argument("--neighbours", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "neighbors.jsonl")
+    parser.add_argument("--out", type=Path, default=RESULTS / "neighbors.jsonl")
     chosen = parser.parse_args(argv)
     if chosen.approximate:
         lines, origin = bench_approximate(chosen.rows or 1_000_000, chosen.dims or 128, chosen.neighbours), "synthetic, see make_rows"
     else:
         rows, origin = load_rows(chosen.rows or 50_000, chosen.dims or 512)
         _, lines = bench_exact(rows, chosen.neighbours, chosen.repeats)
-    common = about(origin)
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    with open(chosen.out, "a", encoding="utf-8") as file:
-        file.writelines(json.dumps({**common, **line}) + "\n" for line in lines)
     for line in lines:
         print(", ".join(f"{name} {value}" for name, value in line.items() if value is not None))
-    print(f"{len(lines)} lines written to {chosen.out}")
+    record(chosen.out, "neighbors", origin, ("torch", "numpy", "scikit-learn", "faiss-cpu", "numba", "pynndescent"), lines)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,15 @@ On the GPU the figure is images per second of whole epochs after the first; the 
 import argparse
 import dataclasses
 import json
-import resource
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import torch
+from measuring import take_turns
 from torch import Tensor
 
 from naysay import labels, losses, models, transition
@@ -32,12 +34,6 @@ from naysay.training.optim import build_optimizer
 from naysay.training.run import Run, one_device
 
 WORKERS = 4
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process and of its children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def problem(n: int, side: int) -> tuple[Tensor, Tensor]:
@@ -109,13 +105,8 @@ def measure_cpu(name: str, n: int, side: int, hidden: int, epochs: int) -> dict[
     """CPU and wall seconds of an epoch of each design, the least of `epochs` interleaved ones."""
     config = Config(batch_size=256, epochs=10**6, schedule="constant", model_options={"hidden": hidden})
     runs = designs(*problem(n, side), config)
-    best = {design: {"cpu": float("inf"), "wall": float("inf")} for design in runs}
-    for epoch in range(epochs):
-        for design, run in runs.items():
-            cpu, wall = cpu_seconds(), time.perf_counter()
-            run(epoch)
-            best[design]["cpu"] = min(best[design]["cpu"], cpu_seconds() - cpu)
-            best[design]["wall"] = min(best[design]["wall"], time.perf_counter() - wall)
+    turns = take_turns({design: partial(lambda run, epochs: run(next(epochs)), run, count()) for design, run in runs.items()}, epochs)
+    best = {design: {"cpu": turn.cpu, "wall": turn.wall} for design, turn in turns.items()}
     ratios = {"naysay/bare": best["naysay"]["cpu"] / best["bare"]["cpu"], "naysay/loader": best["naysay"]["cpu"] / best["loader"]["cpu"]}
     print(f"{name}: " + ", ".join(f"{design} {took['cpu']:.3f} s CPU ({took['wall']:.3f} s wall)" for design, took in best.items()))
     print(f"{name}: naysay is {ratios['naysay/bare']:.2f} of bare (goal 1.3) and {ratios['naysay/loader']:.3f} of the loader (goal 0.2)")

@@ -11,7 +11,9 @@ SOURCE = Path(__file__).parent.parent / "src" / "naysay"
 
 # The stages in the order of the flow; those on one line do not know each other.
 STAGES = [
-    {"errors", "seeds"},
+    {"errors", "seeds", "progress"},
+    {"files", "processes"},
+    {"engine"},
     {"labels"},
     {"transition"},
     {"datasets"},
@@ -23,7 +25,7 @@ STAGES = [
     {"selection", "metrics"},
     {"training"},
     {"estimators"},
-    {"paper", "report", "audit", "engine"},
+    {"paper", "report", "audit"},
     {"runs"},
     {"cli"},
 ]

@@ -130,6 +130,7 @@ def test_validate_returns_what_it_was_given():
         (lambda: labels.from_indices(np.zeros((2, 2, 2), dtype=int), K), "got shape (2, 2, 2)"),
         (lambda: labels.from_indices([0], K, contradictions="drop"), 'contradictions must be "raise", "unlabel" or "keep"; got \'drop\'.'),
         (lambda: labels.from_signed([[5]], K), "votes must be -4 to 4 (0 abstains, classes are counted from 1); got 5."),
+        (lambda: labels.from_table(5, "abc"), "table must have columns by name (a dict of lists, a DataFrame, a pyarrow Table); got int."),
         (lambda: labels.from_table({"item": [1]}, "abc"), "the table has no column 'label'; its columns are item."),
         (lambda: labels.from_table({"item": [1], "label": ["z"]}, "abc"), "row 0 names class 'z', which is not among the classes a, b, c"),
         (lambda: labels.from_table({"item": [1], "label": ["a"]}, "abc", [2]), "row 0 labels item 1, which is not among the 1 items"),

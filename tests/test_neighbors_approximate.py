@@ -1,7 +1,5 @@
 """The approximate search, what it runs on, and the bars it shows."""
 
-import io
-import sys
 import threading
 import time
 from collections import Counter
@@ -13,7 +11,7 @@ import torch
 
 from naysay import neighbors
 from naysay.errors import InputError
-from naysay.neighbors import approximate, blocks, build, exact_cpu, progress
+from naysay.neighbors import approximate, blocks, build, exact_cpu
 from naysay.neighbors.rows import Rows
 from naysay.neighbors.schedule import run
 
@@ -169,26 +167,6 @@ def test_what_a_job_raises_reaches_the_caller_and_ends_the_threads():
         list(run(range(1000), lambda job: set(), work))
     assert threading.active_count() == before
     assert list(run([], lambda job: set(), work)) == []
-
-
-class Terminal(io.StringIO):
-    """A place to write that says it is a terminal."""
-
-    def isatty(self):
-        return True
-
-
-def test_a_bar_appears_on_a_terminal_after_a_while_and_nowhere_else(monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    for stream, expected in ((Terminal(), True), (io.StringIO(), False)):
-        monkeypatch.setattr(sys, "stderr", stream)
-        assert list(progress.track(range(3), 3, "finding neighbours")) == [0, 1, 2]
-        assert ("finding neighbours" in stream.getvalue()) == expected
-    monkeypatch.setattr(progress, "PATIENCE", 1000.0)
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    assert list(progress.track(range(3), 3, "finding neighbours")) == [0, 1, 2]
-    assert "finding neighbours" not in sys.stderr.getvalue()
 
 
 def test_two_searches_at_once_do_not_disturb_each_other(crowd):

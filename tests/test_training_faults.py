@@ -52,6 +52,7 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_bits(tmp_path):
     assert len(seen["left"]) == 6
     assert seen["left"][-1] >= 5  # the kills did hit a run on its way
     assert seen["while_writing"] >= 1
+    assert seen["litter"] == []
 
 
 def test_two_processes_take_the_steps_of_one(tmp_path):
@@ -145,7 +146,7 @@ def refuse(snapshot):
 def test_a_folder_that_cannot_be_written_is_an_error_before_training(problem, tmp_path):
     (tmp_path / "file").write_text("in the way")
     for folder in ("/proc/naysay", tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(InputError, match=r"run folder .* cannot be written: .*Choose a folder that you may write to"):
+        with pytest.raises(InputError, match=r"checkpoint.safetensors cannot be written \(.*Choose a place that you may write to"):
             train(CONFIG, *problem, folder=folder, observers=[refuse])
     assert (tmp_path / "file").read_text() == "in the way"
 
@@ -172,7 +173,10 @@ class FullDisk:
 
 
 def test_a_full_disk_is_an_error_before_training_and_leaves_nothing(problem, tmp_path):
-    with FullDisk(20_000), pytest.raises(InputError, match=r"has no room for a checkpoint \(about 0.1 MB are needed\).*Free some space"):
+    with (
+        FullDisk(20_000),
+        pytest.raises(InputError, match=r"has no room for checkpoint.safetensors \(about 0.1 MB are needed\).*Free some space"),
+    ):
         train(CONFIG, *problem, folder=tmp_path, observers=[refuse])
     assert list(tmp_path.iterdir()) == []
 
@@ -186,7 +190,7 @@ def test_a_disk_that_fills_up_during_training_leaves_the_last_whole_epoch(proble
         return {}
 
     try:
-        with pytest.raises(InputError, match="has no room for a checkpoint"):
+        with pytest.raises(InputError, match=r"has no room for checkpoint\.safetensors"):
             train(CONFIG, *problem, folder=tmp_path, observers=[fill])
     finally:
         disk.__exit__()

@@ -61,21 +61,24 @@ def kill(folder):
     """Kill a training at random moments, and in the middle of writing; the epochs that each kill left, and whether the end is the same."""
     generator = np.random.default_rng(0)
     place = folder / "killed"
-    kept, temporary = place / "checkpoint.safetensors", place / "checkpoint.safetensors.tmp"
+    kept = place / "checkpoint.safetensors"
     left, while_writing = [], 0
+
+    def unfinished():
+        return list(place.glob(".checkpoint.*.tmp.safetensors"))
+
     for attempt in range(6):
-        temporary.unlink(missing_ok=True)  # what an earlier kill left, so that its being there means this one
         before = kept.stat().st_mtime_ns if kept.exists() else 0
         child = fork(lambda: train_killed(place))
         wait_until(lambda before=before: kept.exists() and kept.stat().st_mtime_ns != before)  # at least one epoch further
         if attempt % 2:
-            wait_until(temporary.exists)
+            wait_until(unfinished)
         else:
             time.sleep(generator.uniform(0, 0.03))
         os.kill(child, signal.SIGKILL)
         if os.waitpid(child, 0)[1] != signal.SIGKILL:
             raise SystemExit("the training ended before it could be killed: give it more epochs")
-        while_writing += temporary.exists()
+        while_writing += len(unfinished()) == 1
         left.append(sum(line["kind"] == "epoch" for line in read(place / "records.jsonl")))
     for name in ("killed", "whole"):
         if os.waitpid(fork(lambda name=name: train_killed(folder / name)), 0)[1]:
@@ -86,7 +89,8 @@ def kill(folder):
         for name, tensor in Predictor.load(folder / "killed" / file).tensors().items()
     )
     epochs = [line["epoch"] for line in read(folder / "killed" / "records.jsonl") if line["kind"] == "epoch"]
-    return {"left": left, "while_writing": while_writing, "same": same, "epochs": epochs}
+    litter = [path.name for path in unfinished()]
+    return {"left": left, "while_writing": while_writing, "same": same, "epochs": epochs, "litter": litter}
 
 
 def train_share(rank, port, folder):

@@ -83,10 +83,10 @@ def from_table(
     same item twice counts once. With `options` (a list per row, or names joined by "|"), a label that was not among the options
     shown is an error.
     """
-    item_column, label_column = _column(table, item), _column(table, label)
-    shown = [_options(cell) for cell in _column(table, options)] if options is not None else None
+    item_column, label_column = column(table, item), column(table, label)
+    shown = [frozenset(listed(cell)) for cell in column(table, options)] if options is not None else None
     if classes is None:
-        named = {name for name in label_column if not _is_missing(name)}
+        named = {name for name in label_column if not is_missing(name)}
         classes = sorted(named.union(*shown) if shown else named, key=lambda name: (str(type(name)), name))
     check_n_classes(len(classes))
     class_number = _numbered(classes, "classes")
@@ -95,11 +95,11 @@ def from_table(
 
     pairs: list[tuple[int, int]] = []
     seen: set[tuple[Any, int, int]] = set()
-    who = _column(table, annotator) if annotator is not None else None
+    who = column(table, annotator) if annotator is not None else None
     for at, (name, its_label) in enumerate(zip(item_column, label_column, strict=True)):
         if name not in item_number:
             raise InputError(f"row {at} labels item {name!r}, which is not among the {len(item_list)} items; drop the row or add the item.")
-        if _is_missing(its_label):
+        if is_missing(its_label):
             continue
         if its_label not in class_number:
             raise InputError(f"row {at} names class {its_label!r}, which is not among the classes {_few(classes)}; correct its spelling.")
@@ -119,6 +119,38 @@ def from_table(
 def unique_items(column: Sequence[Any]) -> list[Any]:
     """The items of a long table in order of first appearance: the order of `from_table`'s rows."""
     return list(dict.fromkeys(column))
+
+
+def column(table: Any, name: str) -> list[Any]:
+    """A column of a dict of lists, a pandas DataFrame or a pyarrow Table, as a list."""
+    names = column_names(table)
+    if name not in names:
+        raise InputError(f"the table has no column {name!r}; its columns are {_few(names)}.")
+    values = table[name]
+    if hasattr(values, "to_pylist"):
+        return list(values.to_pylist())
+    return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+def column_names(table: Any) -> list[Any]:
+    """The names of a table's columns."""
+    names = getattr(table, "column_names", None)
+    if names is None and not (hasattr(table, "__getitem__") and hasattr(table, "__iter__")):
+        raise InputError(f"table must have columns by name (a dict of lists, a DataFrame, a pyarrow Table); got {type(table).__name__}.")
+    return list(table if names is None else names)
+
+
+def listed(cell: Any) -> tuple[Any, ...]:
+    """The options of a cell in the order shown, each once: a list, names joined by "|", or a single option."""
+    if is_missing(cell):
+        return ()
+    parts = [part.strip() for part in cell.split("|")] if isinstance(cell, str) else cell if hasattr(cell, "__iter__") else [cell]
+    return tuple(dict.fromkeys(part for part in parts if not is_missing(part)))
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell is empty: None, NaN, or text of nothing but spaces."""
+    return bool(value is None or (isinstance(value, str) and not value.strip()) or (isinstance(value, float) and np.isnan(value)))
 
 
 def validate(comp: Any, n_classes: int | None = None) -> Tensor:
@@ -203,28 +235,6 @@ def _integers(values: Any, what: str) -> NDArray[np.int64]:
     if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.trunc(array)).all()):
         raise InputError(f"{what} must hold whole class numbers; got fractions or NaN. For soft labels use naysay.labels.validate.")
     return array.astype(np.int64)
-
-
-def _column(table: Any, name: str) -> list[Any]:
-    try:
-        column = table[name]
-    except (KeyError, IndexError, TypeError):
-        names = getattr(table, "column_names", None)
-        known = _few(list(table) if names is None else names) if names is not None or hasattr(table, "__iter__") else "unnamed"
-        raise InputError(f"the table has no column {name!r}; its columns are {known}.") from None
-    if hasattr(column, "to_pylist"):
-        return list(column.to_pylist())
-    return list(column.tolist() if hasattr(column, "tolist") else column)
-
-
-def _options(cell: Any) -> frozenset[Any]:
-    if _is_missing(cell):
-        return frozenset()
-    return frozenset(part.strip() for part in cell.split("|")) if isinstance(cell, str) else frozenset(cell)
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and np.isnan(value))
 
 
 def _numbered(names: Sequence[Any], what: str) -> dict[Any, int]:

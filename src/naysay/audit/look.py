@@ -17,7 +17,7 @@ from naysay.audit.annotators import annotators, shown
 from naysay.audit.counts import Given, LabelCounts, coverage, label_counts, marginals
 from naysay.audit.duplicates import duplicates
 from naysay.audit.result import Audit
-from naysay.audit.rows import Rows, class_names, column, read
+from naysay.audit.rows import Rows, class_names, read
 from naysay.audit.shares import Counts
 from naysay.datasets.dataset import unfinite_row
 from naysay.errors import InputError
@@ -55,7 +55,7 @@ def audit(
     features = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
     rows = None
     if table is not None:
-        items = labels.unique_items(column(table, item)) if items is None else items
+        items = labels.unique_items(labels.column(table, item)) if items is None else items
         classes = class_names(table, label, options) if classes is None else classes
         labels.check_n_classes(len(classes))
         rows = read(table, classes, items, item=item, label=label, annotator=annotator, options=options)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from naysay.audit.shares import Counts
 from naysay.errors import InputError
+from naysay.labels import column, column_names, is_missing, listed
 
 NOBODY = -1
 
@@ -77,30 +78,13 @@ def class_names(table: Any, label: str, options: str) -> list[Any]:
     named = column(table, label)
     names = set(named) - _missing(named, label)
     if has(table, options):
-        names.update(name for cell in column(table, options) for name in _listed(cell))
+        names.update(name for cell in column(table, options) for name in listed(cell))
     return sorted(names, key=lambda name: (str(type(name)), name))
-
-
-def column(table: Any, name: str) -> list[Any]:
-    """A column of a dict of lists, a pandas DataFrame or a pyarrow Table, as a list."""
-    if not has(table, name):
-        raise InputError(f"the table has no column {name!r}; its columns are {', '.join(map(str, _names(table)))}.")
-    values = table[name]
-    if hasattr(values, "to_pylist"):
-        return list(values.to_pylist())
-    return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 def has(table: Any, name: str) -> bool:
     """Whether the table has a column of that name."""
-    return name in _names(table)
-
-
-def _names(table: Any) -> list[Any]:
-    names = getattr(table, "column_names", None)
-    if names is None and not hasattr(table, "__getitem__"):
-        raise InputError(f"table must have columns by name (a dict of lists, a DataFrame, a pyarrow Table); got {type(table).__name__}.")
-    return list(table if names is None else names)
+    return name in column_names(table)
 
 
 def _people(table: Any, annotator: str, n: int) -> tuple[list[Any], Counts]:
@@ -116,7 +100,7 @@ def _people(table: Any, annotator: str, n: int) -> tuple[list[Any], Counts]:
 def _missing(values: list[Any], name: str) -> set[Any]:
     """Those of a column's values that are empty cells; a set, because looking at each of a million cells takes seconds."""
     try:
-        return {value for value in set(values) if _is_missing(value)}
+        return {value for value in set(values) if is_missing(value)}
     except TypeError:
         raise InputError(
             f"column {name!r} of the table must hold one name per cell; got lists. Give each label a row of its own."
@@ -148,21 +132,9 @@ def _options(shown: list[Any], classes: Sequence[Any], labels: Counts, rows: Cou
     mask, place = np.zeros((len(rows), len(classes)), dtype=bool), np.full(len(rows), NOBODY)
     n_shown = np.zeros(len(rows), dtype=np.int64)
     for i, row in enumerate(rows.tolist()):
-        found = known(_listed(shown[row]))
+        found = known(listed(shown[row]))
         mask[i, list(found)] = True
         n_shown[i] = len(found)
         if labels[row] in found:
             place[i] = found.index(labels[row])
     return mask, n_shown, place
-
-
-def _listed(cell: Any) -> tuple[Any, ...]:
-    """The options of a cell in the order shown, each once: a list, names joined by "|", or a single option."""
-    if _is_missing(cell):
-        return ()
-    parts = [part.strip() for part in cell.split("|")] if isinstance(cell, str) else cell if hasattr(cell, "__iter__") else [cell]
-    return tuple(dict.fromkeys(part for part in parts if not _is_missing(part)))
-
-
-def _is_missing(value: Any) -> bool:
-    return bool(value is None or (isinstance(value, str) and not value.strip()) or (isinstance(value, float) and np.isnan(value)))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from naysay.cli import options as o
-from naysay.cli.output import new_file, say_json, told
+from naysay.cli.output import new_file, say_json
 
 
 def audit(
@@ -68,7 +68,7 @@ def audit(
         seed=seed,
     )
     if html is not None:
-        with new_file(html, force, (".html", ".htm")) as unfinished, told(html):
+        with new_file(html, force, (".html", ".htm")) as unfinished:
             unfinished.write_text(library.audit_page(found), encoding="utf-8", errors="xmlcharrefreplace")
     if json:
         say_json(found.as_dict())

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from naysay.cli import options as o
-from naysay.cli.output import command_line, console, new_folder, say_json, teller, told
+from naysay.cli.output import command_line, console, new_folder, say_json, teller
+from naysay.files import told
 
 OUT = Path("naysay-demo")
 SCHEMES = ("none", "rss", "rms", "dss", "dms")

@@ -1,7 +1,5 @@
 """Files that a user already has, checked and put into the data folder: a ready .npz, or the published originals of a known set."""
 
-import os
-import secrets
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +8,7 @@ from naysay import datasets
 from naysay.datasets import CATALOG, Source, store
 from naysay.datasets.download import sha256
 from naysay.errors import InputError
+from naysay.files import replacing
 
 
 def import_npz(name: str, file: Path, folder: Path | None, force: bool) -> str:
@@ -42,7 +41,8 @@ def import_originals(name: str, files: Sequence[Path], folder: Path | None, forc
     path = place / f"{name}.npz"
     _refuse(path, force)
     for file in files:
-        _copy(file, place / "originals" / sources[file.name].file)
+        with replacing(place / "originals" / sources[file.name].file, "Choose another data folder with --data.") as unfinished:
+            shutil.copyfile(file, unfinished)
     missing = [source.file for source in sources.values() if not _stored(source, place)]
     if missing:
         return f"stored in {place / 'originals'}; {name} still needs {', '.join(missing)}: import them too, or run naysay data get {name}"
@@ -57,15 +57,3 @@ def _stored(source: Source, place: Path) -> bool:
 def _refuse(path: Path, force: bool) -> None:
     if path.exists() and not force:
         raise InputError(f"{path} exists already. Pass --force to replace it.")
-
-
-def _copy(file: Path, path: Path) -> None:
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, unfinished)
-        os.replace(unfinished, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}). Choose another data folder with --data.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -4,9 +4,7 @@ Text in CSV that a spreadsheet would run (it begins with = + - @, a tab or a ret
 """
 
 import json
-import os
 import re
-import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from naysay import files
 from naysay.errors import InputError
+from naysay.files import told
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # what a spreadsheet takes for a number, not for a formula
 WIDTH = 120  # columns of a table that goes to a file or a pipe
@@ -62,16 +62,8 @@ def new_file(path: Path, force: bool, endings: Sequence[str] = ()) -> Iterator[P
         raise InputError(f"{path} is a folder. Give the path of a file to write.")
     if path.exists() and not force:
         raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
-    unfinished = path.with_name(f".{path.stem[:80]}.{secrets.token_hex(4)}.tmp{path.suffix}")
-    with told(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.touch(exist_ok=False)  # so that a folder that cannot be written shows before the work, not after
-    try:
+    with files.replacing(path) as unfinished:
         yield unfinished
-        with told(path):
-            os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -82,7 +74,7 @@ def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> 
             raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
         if not (path.is_dir() and replaceable(path)):
             raise InputError(f"{path} exists and was not made by this command, so it will not be replaced. Choose another name.")
-    unfinished = path.with_name(f".{path.name[:80]}.{secrets.token_hex(4)}.tmp")
+    unfinished = files.beside(path)
     with told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished.mkdir()  # so that a place that cannot be written shows before the work, not after
@@ -90,23 +82,13 @@ def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> 
         yield unfinished
         with told(path):
             old = path.with_name(f"{unfinished.name}.old")
+            files.force(unfinished)  # first, so that the moment without a folder of this name is short
             if path.exists():
-                os.replace(path, old)
-            os.replace(unfinished, path)
+                path.rename(old)
+            files.settle(unfinished, path)
             shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-
-
-@contextmanager
-def told(path: Path) -> Iterator[None]:
-    """What the system says of a place that cannot be written, in a sentence."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written ({error.strerror or error}). Choose a place with room that you may write to."
-        ) from error
 
 
 def harmless(text: str) -> str:

@@ -8,7 +8,6 @@ the file makes a second process wait and then find the work done. A file whose p
 
 import hashlib
 import http.client
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,10 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from naysay import files
+from naysay.datasets.store import WAY_OUT
 from naysay.errors import InputError
+from naysay.progress import bar, wanted
 
 TIMEOUT = 30.0  # seconds without a byte before a connection counts as broken
 CHUNK = 1 << 18
@@ -63,7 +65,7 @@ def _download(source: Source, path: Path, way_out: str) -> None:
             _transfer(url, part)
             got = sha256(part)
             if source.sha256 in (None, got):
-                os.replace(part, path)
+                files.settle(part, path)
                 return
             part.unlink()
             failures[url] = f"has the SHA-256 {got}, not the published {source.sha256}"
@@ -107,8 +109,6 @@ def _connect(url: str, part: Path, have: int) -> None:
             while chunk := response.read(CHUNK):
                 file.write(chunk)
                 advance(len(chunk))
-            file.flush()
-            os.fsync(file.fileno())
             if whole is not None and file.tell() < whole:
                 raise ConnectionError(f"the connection broke after {file.tell()} of {whole} bytes")
 
@@ -118,12 +118,10 @@ def _locked(path: Path) -> Iterator[None]:
     """One process at a time, for what is done to the file `path`."""
     from filelock import FileLock
 
-    try:
+    with files.told(path.parent, WAY_OUT):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path.with_name(f".{path.name}.lock"))
         lock.acquire()
-    except OSError as error:
-        raise InputError(f"{path.parent} cannot be written ({error}). Choose another data folder with data= or $NAYSAY_DATA.") from error
     try:
         yield
     finally:
@@ -137,11 +135,12 @@ def _size(path: Path) -> int:
 @contextmanager
 def _progress(label: str, done: int, total: int | None) -> Iterator[Callable[[int], None]]:
     """A progress bar on the terminal, silent elsewhere; gives the function that moves it on by so many bytes."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    if not wanted():
+        yield lambda n: None
+        return
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(label, total=total, completed=done)
-        yield lambda n: progress.advance(task, n)
+    with bar(*columns) as shown:
+        task = shown.add_task(label, total=total, completed=done)
+        yield lambda n: shown.advance(task, n)

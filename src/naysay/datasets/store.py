@@ -4,9 +4,7 @@ The folder is the one given, or $NAYSAY_DATA, or the platform's cache folder. Be
 files as they were downloaded (or put there by hand); it may be deleted once the npz exists.
 """
 
-import contextlib
 import os
-import secrets
 import struct
 import zipfile
 import zlib
@@ -15,11 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
+from naysay import files
 from naysay.datasets.dataset import KEYS, Array, Dataset, faults, from_arrays
 from naysay.errors import InputError
 
 # what numpy and zipfile raise on files that are cut short, altered, or something else altogether
 UNREADABLE = (OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error, struct.error)
+WAY_OUT = "Choose another data folder with data= or $NAYSAY_DATA."
 
 
 def folder(data: str | os.PathLike[str] | None = None) -> Path:
@@ -57,16 +57,5 @@ def read(path: Path, name: str, shape: tuple[int, ...] | None = None) -> Dataset
 
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write the npz file `path` in one step: at no moment is there a file of that name that is not whole."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error}). Choose another data folder with data= or $NAYSAY_DATA.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+    with files.replacing(path, WAY_OUT) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)

@@ -1,18 +1,17 @@
 """Checkpoints: one safetensors file with the tensors, and the run's record as JSON in its header.
 
-One file, written aside and then renamed over the last one, so a kill at any moment leaves a whole checkpoint: the new one
-or the old one. Nothing is pickled.
+One file, so that a kill at any moment leaves a whole checkpoint: the new one or the old one. Nothing is pickled.
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
+from naysay import files
 from naysay.errors import InputError
 
 NAME = "checkpoint.safetensors"
@@ -20,12 +19,8 @@ NAME = "checkpoint.safetensors"
 
 def write(folder: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
     """Write `tensors` and the JSON `record` as the folder's checkpoint, in place of any earlier one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f"{NAME}.{os.getpid()}.part"
-    save_file({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, aside, metadata={"record": json.dumps(record)})
-    with aside.open("rb+") as file:
-        os.fsync(file.fileno())
-    aside.replace(folder / NAME)
+    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    files.replace(folder / NAME, save(ready, {"record": json.dumps(record)}))
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:

@@ -12,22 +12,20 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
+from naysay import files
 from naysay.errors import InputError
 from naysay.models import resnet18_encoder
 
 
 def save_encoder(path: Path, encoder: nn.Module, card: dict[str, Any]) -> None:
     """Write the encoder in half precision at `path` (.safetensors) and its card beside it (.json)."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    state = {name: _halve(tensor).cpu().contiguous() for name, tensor in encoder.state_dict().items()}
-    aside = path.with_suffix(".part")
-    save_file(state, aside)
-    aside.replace(path)
-    full = card | {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-    path.with_suffix(".json").write_text(json.dumps(full, indent=2) + "\n")
+    content = save({name: _halve(tensor).cpu().contiguous() for name, tensor in encoder.state_dict().items()})
+    full = card | {"file": path.name, "sha256": hashlib.sha256(content).hexdigest()}
+    files.replace(path, content)
+    files.replace(path.with_suffix(".json"), (json.dumps(full, indent=2) + "\n").encode())
 
 
 def load_encoder(path: Path) -> tuple[nn.Module, dict[str, Any]]:

@@ -24,7 +24,7 @@ __all__ = ["METHODS", "Graph", "build", "check", "from_arrays", "from_csr", "que
 
 METHODS = ("auto", "exact", "approximate")
 POOR = 0.95  # of recall, below which a warning says so
-EXACT_UP_TO = 200_000  # rows: about where on two cores the approximate search becomes the faster one, for 128 to 512 columns
+EXACT_UP_TO = 200_000  # rows: so long as the exact graph of 512 columns takes two cores about a minute (docs/PERFORMANCE.md)
 
 
 def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean") -> Graph:

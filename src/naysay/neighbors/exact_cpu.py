@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from naysay.neighbors.blocks import cluster_order, even_edges, near_pairs_first
-from naysay.neighbors.progress import track
 from naysay.neighbors.proposals import Codes, choose, encode, find_centre, multiply, true_float32
 from naysay.neighbors.rows import Rows
 from naysay.neighbors.schedule import run, run_all
+from naysay.progress import track
 
 BLOCK = 1024
 CLUSTER_FROM = 4 * BLOCK  # fewer rows are done sooner than sorted

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from naysay.neighbors.distances import measure
-from naysay.neighbors.progress import track
 from naysay.neighbors.proposals import find_centre
 from naysay.neighbors.proposals_gpu import NOWHERE, WIDTH, find_margin, make_answering, make_asking, propose, tensor_cores, typical_bound
+from naysay.progress import track
 
 PRODUCTS = 2**29  # products held at once: 2 GiB of float32
 GROWTH, TINY, FLOOR = 1 + 2.0**-20, 2.0**-72, 1e-36  # as in `kernels`

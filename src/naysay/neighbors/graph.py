@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from naysay import files
 from naysay.errors import InputError, unknown
 
 METRICS = ("euclidean", "cosine")
@@ -91,16 +92,17 @@ class Graph:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a safetensors file; the file appears whole or not at all."""
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
 
         tensors = {"indices": self.indices.cpu().contiguous(), "distances": self.distances.cpu().contiguous()}
         about = json.dumps({"metric": self.metric, "method": self.method, "recall": self.recall, "columns": self.columns})
-        unfinished = Path(f"{os.fspath(path)}.{os.getpid()}.part")
-        try:
-            save_file(tensors, unfinished, metadata={"format": FORMAT, "graph": about, "digest": _digest(tensors, about)})
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        described = {"format": FORMAT, "graph": about, "digest": _digest(tensors, about)}
+        with files.replacing(Path(path)) as unfinished:
+            try:
+                save_file(tensors, unfinished, metadata=described)
+            except SafetensorError as error:  # its way of saying that the disk is full
+                raise InputError(f"{os.fspath(path)!r} cannot be written ({error}). Free some space or choose another folder.") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

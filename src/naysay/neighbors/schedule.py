@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import torch
 
-from naysay.neighbors.progress import track
+from naysay.progress import track
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

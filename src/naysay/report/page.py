@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from naysay import __version__
-from naysay.errors import InputError
+from naysay import __version__, files
 from naysay.report.data import Report
 from naysay.report.dots import draw_dots
 from naysay.report.heat import draw_heat, scale
@@ -44,18 +43,7 @@ def write(report: Report, path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     # a file name that is no valid text (a lone surrogate) becomes a character reference, which shows as a replacement character
     content = render(report).encode("utf-8", "xmlcharrefreplace")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            unfinished.write_bytes(content)
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"the report cannot be written to {path}: {error.strerror}. Give the path of a file in a folder you own."
-        ) from None
+    files.replace(path, content, "Give the path of a file in a folder you own.")
     return path
 
 

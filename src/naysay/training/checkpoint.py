@@ -1,13 +1,11 @@
 """Checkpoints: one safetensors file per state, its JSON header saying what it belongs to. Nothing is ever unpickled.
 
-A file is written beside its place, forced to disk and then renamed over the old one: at any moment, a kill -9 included, the name
-stands for one whole state. Everything that a resumed run needs (weights, optimiser, epoch, figures so far) is in that one file.
+At any moment, a kill -9 included, the name stands for one whole state (`naysay.files`). Everything that a resumed run needs (weights,
+optimiser, epoch, figures so far) is in that one file.
 """
 
-import errno
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from naysay import files
 from naysay.errors import InputError
 
 FORMAT = "naysay-checkpoint-1"
@@ -27,7 +26,7 @@ def save(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> 
 
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = {"format": FORMAT, "naysay": json.dumps(meta, allow_nan=False)}
-    replace(path, as_bytes(ready, header))
+    files.replace(path, as_bytes(ready, header))
 
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -42,56 +41,6 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             return {name: file.get_tensor(name) for name in file.keys()}, json.loads(header["naysay"])  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError, json.JSONDecodeError) as error:
         raise InputError(f"{path} cannot be read as a checkpoint: {error}. Remove it to start over.") from None
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Write `content` beside `path`, force it to disk, and rename it into place; a failure leaves `path` as it was."""
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise _disk_error(path.parent, error) from None
-
-
-def probe(folder: Path, n_bytes: int) -> None:
-    """Make `folder` and write `n_bytes` there as a test, so that a full disk or a read-only folder shows before training, not after."""
-    temporary = folder / "probe.tmp"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with open(temporary, "wb") as file:
-                for start in range(0, n_bytes, 1 << 20):
-                    file.write(bytes(min(1 << 20, n_bytes - start)))
-                file.flush()
-                os.fsync(file.fileno())
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise _disk_error(folder, error, n_bytes) from None
-
-
-def _disk_error(folder: Path, error: OSError, n_bytes: int | None = None) -> InputError:
-    need = "" if n_bytes is None else f" (about {n_bytes / 1e6:.1f} MB are needed)"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return InputError(
-            f"the disk of {folder} has no room for a checkpoint{need}: {error.strerror}. Free some space or choose another folder."
-        )
-    return InputError(f"the run folder {folder} cannot be written: {error.strerror}. Choose a folder that you may write to.")
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":  # elsewhere a folder cannot be opened, and the rename needs no help
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def fingerprint(*arrays: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from naysay import files
 from naysay.training import checkpoint, records
 from naysay.training.learner import Learner
 from naysay.training.predictor import Predictor
@@ -51,11 +52,12 @@ class RunFolder:
         return list(meta["history"])
 
     def begin(self, history: Sequence[Figures], learner: Learner, environment: Mapping[str, Any]) -> None:
-        """Check that there is room, and write the records up to here."""
-        assert self.path is not None
+        """Remove what a kill left half written, check that there is room, and write the records up to here."""
+        for path in (self.checkpoint, self.best, self.records):
+            files.sweep(path)
         n_bytes = sum(tensor.numel() * tensor.element_size() for tensor in learner.state_dict().values())
         # the model with two moments, twice when both an old and a new checkpoint will stand side by side, and the best one
-        checkpoint.probe(self.path, (3 if self.resumes else 7) * n_bytes + (1 << 16))
+        files.probe(self.checkpoint, (3 if self.resumes else 7) * n_bytes + (1 << 16))
         run = {"kind": "run", **self.identity, **environment}
         records.rewrite(self.records, [run, *({"kind": "epoch", **figures} for figures in history)])
 

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import platform
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,8 @@ import numpy as np
 import torch
 
 import naysay
-from naysay.training import checkpoint
+from naysay import files
+from naysay.progress import bar, wanted
 
 Figures = dict[str, Any]
 
@@ -27,7 +27,7 @@ def environment(device: torch.device, processes: int) -> dict[str, Any]:
     """Versions, hardware and date: what a number's origin includes."""
     import lightning_fabric
 
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
     return {
         "versions": {
             "naysay": naysay.__version__,
@@ -47,6 +47,17 @@ def environment(device: torch.device, processes: int) -> dict[str, Any]:
     }
 
 
+def processor() -> str:
+    """The CPU's name, as the system calls it."""
+    listed = Path("/proc/cpuinfo")
+    names = (
+        [line.partition(":")[2].strip() for line in listed.read_text().splitlines() if line.startswith("model name")]
+        if listed.exists()
+        else []
+    )
+    return names[0] if names else platform.processor() or platform.machine()
+
+
 def clean(figures: Mapping[str, Any]) -> Figures:
     """Figures as JSON has them: tensors and numpy numbers become Python's, and what is not a number becomes null."""
     plain = {name: value.item() if hasattr(value, "item") else value for name, value in figures.items()}
@@ -55,12 +66,12 @@ def clean(figures: Mapping[str, Any]) -> Figures:
 
 def rewrite(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     """Make the file hold exactly `lines`, atomically."""
-    checkpoint.replace(path, "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode())
+    files.replace(path, "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode())
 
 
 def append(path: Path, line: Mapping[str, Any]) -> None:
     """Add one line."""
-    with open(path, "a", encoding="utf-8") as file:
+    with files.told(path), open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(line, allow_nan=False) + "\n")
 
 
@@ -73,20 +84,17 @@ def read(path: str | Path) -> list[Figures]:
 @contextmanager
 def progress(epochs: int, done: int, enabled: bool | None = None) -> Iterator[Callable[[Figures], None]]:
     """A function to call with each epoch's figures; it draws a bar on a terminal (or where `enabled`), and nothing elsewhere."""
-    if not (sys.stderr.isatty() if enabled is None else enabled):
+    if not wanted(enabled):
         yield lambda figures: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
     columns = ("training", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[figures]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=epochs, completed=done, figures="")
+    with bar(*columns) as shown:
+        task = shown.add_task("", total=epochs, completed=done, figures="")
 
         def show(figures: Figures) -> None:
-            shown = {
-                name: value for name, value in figures.items() if isinstance(value, float) and name not in ("learning_rate", "seconds")
-            }
-            bar.update(task, advance=1, figures="  ".join(f"{name} {value:.4g}" for name, value in shown.items()))
+            told = {name: value for name, value in figures.items() if isinstance(value, float) and name not in ("learning_rate", "seconds")}
+            shown.update(task, advance=1, figures="  ".join(f"{name} {value:.4g}" for name, value in told.items()))
 
         yield show
