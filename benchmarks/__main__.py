@@ -1,4 +1,4 @@
-"""`make bench`: neighbours, propagation and training against their peers on this machine, in minutes; JSON lines in benchmarks/results/."""
+"""`make bench`: neighbours, propagation, training and engines against their peers here, in minutes; JSON lines in benchmarks/results/."""
 
 import subprocess
 import sys
@@ -11,6 +11,7 @@ RESULTS = HERE / "results"
 STEPS = (
     ("augmentation.py", "--out", str(RESULTS / "augmentation.jsonl")),
     ("training.py", "--json", str(RESULTS / "training.jsonl")),
+    ("engine.py", "--out", str(RESULTS / "engine.jsonl")),
 )
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Grid search by complementary labels alone: every point is trained on the same rows and judged on the same held-out ones.
 
 Two choices come out, as the paper reports both: by the criterion at each point's last epoch, and by its best epoch.
-`grid` and `choose` are plain functions, so that the points can as well be trained elsewhere (see `naysay.engine`).
+The points are independent of each other, so that an engine's workers can train them (see `naysay.engine`), several at a time.
 """
 
 import dataclasses
@@ -81,12 +81,16 @@ def search(
     run: Map = map,
     **options: Any,
 ) -> Searched:
-    """Train every config and choose. `folder` gets one run folder per point; `run` is `map` or a pool's; `options` go to `train`."""
+    """Train every config and choose. `folder` gets one run folder per point; `options` go to `train`.
+
+    run: `map`, or `partial(engine.each, started)` for the workers of an engine; the data then goes to them once, not once per point.
+    """
     configs = tuple(configs)
-    trained = tuple(run(partial(_point, x=x, comp=comp, held_out=held_out, folder=folder, options=options), configs))
+    place = None if folder is None else Path(folder).absolute()  # a worker may stand elsewhere
+    trained = tuple(run(partial(_point, x=x, comp=comp, held_out=held_out, folder=place, options=options), configs))
     return Searched(configs, trained, choose([one.history for one in trained], held_out.criterion))
 
 
-def _point(config: Config, *, x: Any, comp: Any, held_out: HeldOut, folder: str | Path | None, options: dict[str, Any]) -> Trained:
-    place = None if folder is None else Path(folder) / f"lr{config.learning_rate:g}-wd{config.weight_decay:g}-seed{config.seed}"
+def _point(config: Config, *, x: Any, comp: Any, held_out: HeldOut, folder: Path | None, options: dict[str, Any]) -> Trained:
+    place = None if folder is None else folder / f"lr{config.learning_rate:g}-wd{config.weight_decay:g}-seed{config.seed}"
     return train(config, x, comp, held_out=held_out, folder=place, **options)

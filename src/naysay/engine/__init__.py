@@ -1,0 +1,59 @@
+"""Where independent work runs: processes of this machine (`local`) or Ray, on this machine or on a cluster (`ray`). See docs/CLUSTER.md.
+
+    with engine.start("local", workers=2) as started:
+        for record in engine.run_recorded(started, jobs, engine.Ledger("results.jsonl")):
+            ...
+
+It knows nothing of labels: jobs are functions with keywords, and the same jobs give the same values on either engine.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from naysay.engine.jobs import ATTEMPTS, Engine, Failure, Job, JobFailed, Outcome, each
+from naysay.engine.ledger import Ledger
+from naysay.engine.recorded import run_recorded
+from naysay.errors import InputError, unknown
+
+NAMES = ("local", "ray")
+
+__all__ = [
+    "ATTEMPTS",
+    "NAMES",
+    "Engine",
+    "Failure",
+    "Job",
+    "JobFailed",
+    "Ledger",
+    "Outcome",
+    "each",
+    "run_recorded",
+    "start",
+]
+
+
+@contextmanager
+def start(name: str = "local", *, workers: int | None = None, threads: int | None = None, address: str | None = None) -> Iterator[Engine]:
+    """An engine, and its end when the block is left.
+
+    workers: how many jobs at a time; else one per GPU, or one per core where there is none. 0 (local only): in this process.
+    threads: of each worker's arithmetic; else the cores over the workers. The same number gives the same last digits everywhere.
+    address: the Ray cluster to join, "auto" or "host:port"; else Ray is started here.
+    """
+    if name not in NAMES:
+        raise unknown("engine", name, NAMES)
+    for what, number, least in (("workers", workers, 0 if name == "local" else 1), ("threads", threads, 1)):
+        if number is not None and number < least:
+            raise InputError(f"{what} of the {name} engine must be at least {least}; got {number}.")
+    if name == "ray":
+        from naysay.engine import remote
+
+        with remote.started(workers, threads, address) as engine:
+            yield engine
+        return
+    if address is not None:
+        raise InputError(f"the local engine has no address; got {address!r}. Use the engine ray to join a cluster.")
+    from naysay.engine import local
+
+    with local.started(workers, threads) as engine:
+        yield engine

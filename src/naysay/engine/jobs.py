@@ -1,0 +1,95 @@
+"""What an engine is given and gives back: independent jobs in, outcomes out, in the order in which they are done.
+
+A job is a module-level function with keywords, so that it can be pickled by name and found again in another process or on another machine.
+A job that raises is tried again, up to `attempts` times; then its outcome carries the error and the rest goes on. An `InputError` is
+not tried again: the same input would be refused again.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from naysay.errors import InputError
+
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Job:
+    """A key that names it, a module-level function, and the function's keywords; handles of `Engine.share` may be among the values."""
+
+    key: str
+    call: Callable[..., Any]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt failed: the exception's type and message, the last lines of its traceback, and whether it was an `InputError`."""
+
+    kind: str
+    message: str
+    trace: str = ""
+    refused: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}" + (f"\n{self.trace}" if self.trace else "")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: its value, or the error of its last attempt; how many attempts, and the seconds of the last."""
+
+    key: str
+    value: Any
+    error: Failure | None
+    attempts: int
+    seconds: float
+
+
+class JobFailed(RuntimeError):
+    """A job of `each` failed, with the error of its last attempt."""
+
+
+class Engine(Protocol):
+    """Something that runs jobs: `local` or `ray`."""
+
+    name: str
+
+    @property
+    def workers(self) -> int:
+        """How many jobs run at the same time."""
+
+    def share(self, value: Any) -> Any:
+        """Put something large once where all workers reach it: a handle for the top level of `arguments`; the job sees the value.
+
+        Arrays in it are read-only there, and not copied.
+        """
+
+    def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
+        """The outcomes in the order of completion; a job is taken from `jobs` only when a worker is free for it."""
+
+
+def each(engine: Engine, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """`list(map(function, items))` on the workers; the function, with all that it holds, is sent once, and the first failure is raised."""
+    shared = engine.share(function)
+    jobs = (Job(str(at), _apply, {"function": shared, "item": item}) for at, item in enumerate(items))
+    values = {}
+    with closing(engine.run(jobs)) as outcomes:  # a failure ends the other jobs at once
+        for outcome in outcomes:
+            if outcome.error is not None:
+                if outcome.error.refused:
+                    raise InputError(outcome.error.message)
+                raise JobFailed(f"item {outcome.key} failed {times(outcome.attempts)}: {outcome.error}")
+            values[int(outcome.key)] = outcome.value
+    return [values[at] for at in range(len(values))]
+
+
+def times(n: int) -> str:
+    """1 -> "once", 3 -> "3 times"."""
+    return "once" if n == 1 else f"{n} times"
+
+
+def _apply(function: Callable[[Any], Any], item: Any) -> Any:
+    return function(item)
