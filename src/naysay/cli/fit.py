@@ -1,6 +1,7 @@
 """`naysay fit`: from data with complementary labels to a run folder."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from naysay.cli import options as o
-from naysay.cli.output import command_line, console, new_folder, say_json, teller, told
+from naysay.cli.output import command_line, console, new_folder, say_json, teller
 from naysay.errors import InputError
+from naysay.files import told
 
 if TYPE_CHECKING:
     from naysay.training import Config
@@ -107,6 +109,8 @@ def fit(
     asked = locals()
     from naysay import runs
     from naysay.cli.inputs import Reading, read
+    from naysay.processes import one_voice
+    from naysay.training import spread
 
     reading = Reading.of(asked)
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
@@ -121,10 +125,20 @@ def fit(
         space,
         None if encoder is None else str(encoder),
     )
-    with new_folder(out, force, runs.is_run) as unfinished:
+    with one_voice() as place, new_folder(out, force, runs.is_run) if place.first else nullcontext() as unfinished:
         given = read(reading)
         settings = replace(settings, config=training_config(asked, len(given.labelled.comp)))
-        fitted = runs.fit(given.labelled, settings, oracle=given.truth, progress=False if quiet else None, tell=teller(quiet or json))
+        silent = quiet or not place.first
+        fitted = runs.fit(
+            given.labelled,
+            settings,
+            oracle=given.truth,
+            progress=False if silent else None,
+            tell=teller(silent or json),
+            fabric=spread(settings.config),
+        )
+        if unfinished is None:  # the first process writes
+            return
         known = None if given.truth is None else given.truth.y_true
         with told(out):
             about = runs.write(fitted, given.labelled, unfinished, truth=known, command=command_line())

@@ -12,6 +12,8 @@ from naysay.cli.output import command_line, note, say_json
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from naysay.processes import Processes
+
 KNN = 200  # neighbours of the accuracy on the side, as self-supervised work reports it
 
 
@@ -41,7 +43,7 @@ def pretrain(
     encoder.safetensors with its card, encoder.json. Where the truth is known,
     kNN accuracy is shown on the side; training never sees it. A GPU is used
     where there is one, and is needed for photographs: on a CPU this is for
-    small images and patience.
+    small images and patience. Several GPUs share every batch under torchrun.
 
     [bold]Examples[/bold]
 
@@ -50,37 +52,50 @@ def pretrain(
           --out encoders/photos
       naysay fit photos/ --labels votes.csv \
           --encoder encoders/photos/encoder.safetensors --out RUN
+      torchrun --standalone --nproc-per-node 4 -m naysay pretrain cifar10 \
+          --out encoders/cifar10
     """
-    from dataclasses import replace
-
-    import torch
+    from dataclasses import asdict, replace
 
     from naysay import features
     from naysay.errors import InputError, unknown
+    from naysay.processes import join, one_voice
 
-    if method not in features.METHODS:
-        raise unknown("method", method, features.METHODS)
-    if out.exists() and not (out / "checkpoint.safetensors").is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} exists and holds no checkpoint to continue. Choose another folder.")
-    images, score, about = _images(data, folder, seed)
-    published = features.METHODS[method]
-    config = replace(published, seed=seed, epochs=epochs or published.epochs, batch=batch or published.batch)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    trained = features.pretrain(
-        images,
-        config,
-        folder=out,
-        device=device,
-        oracle=score,
-        oracle_every=knn_every,
-        save_every=save_every,
-        seconds=seconds,
-        report=None if quiet or json else _tell(config.epochs),
-    )
+    with one_voice() as place:
+        if method not in features.METHODS:
+            raise unknown("method", method, features.METHODS)
+        if out.exists() and not (out / "checkpoint.safetensors").is_file() and (not out.is_dir() or any(out.iterdir())):
+            raise InputError(f"{out} exists and holds no checkpoint to continue. Choose another folder.")
+        images, score, about = _images(data, folder, seed)
+        published = features.METHODS[method]
+        config = replace(published, seed=seed, epochs=epochs or published.epochs, batch=batch or published.batch)
+        trained = features.pretrain(
+            images,
+            config,
+            folder=out,
+            device=place.device,
+            oracle=score,
+            oracle_every=knn_every,
+            save_every=save_every,
+            seconds=seconds,
+            report=None if quiet or json else _tell(config.epochs),
+            processes=join(),
+        )
+    if not place.first:
+        return
     last = trained.curve[-1]
     result = {"folder": str(out), "finished": trained.finished, "epochs": len(trained.curve), **last}
     if trained.finished:
-        card = {**about, "method": method, "epochs": config.epochs, "knn": last.get("knn"), "command": command_line(), "device": device}
+        card = {
+            **about,
+            "method": method,
+            "epochs": config.epochs,
+            "knn": last.get("knn"),
+            "seconds": last["seconds"],
+            "config": asdict(trained.config),
+            "command": command_line(),
+            **_origin(place),
+        }
         features.save_encoder(out / "encoder.safetensors", trained.encoder, card)
         result["encoder"] = str(out / "encoder.safetensors")
     if json:
@@ -88,6 +103,14 @@ def pretrain(
     else:
         end = result.get("encoder") or f"stopped after epoch {len(trained.curve)} of {config.epochs}; the same call goes on"
         print(end)
+
+
+def _origin(place: "Processes") -> dict[str, Any]:
+    """On what, with what and when an encoder was made, for its card."""
+    from naysay.training.records import environment
+
+    made = environment(place.device, place.size)
+    return {"hardware": made["hardware"], "versions": made["versions"], "date": made["started"]}
 
 
 def _tell(epochs: int) -> Callable[[dict[str, Any]], None]:
@@ -124,9 +147,10 @@ def _images(data: str, folder: Path | None, seed: int) -> "tuple[Tensor, Callabl
 
 def _stacked(x: Any) -> "Tensor":
     """Images as a tensor (n, H, W, C)."""
+    import numpy as np
     import torch
 
-    return torch.from_numpy(x if x.ndim == 4 else x[..., None])
+    return torch.from_numpy(np.require(x if x.ndim == 4 else x[..., None], requirements=["C", "W"]))  # torch takes no read-only map
 
 
 def _oracle(x: Any, y_true: Any, x_test: Any, y_test: Any) -> "Callable[[nn.Module], float]":

@@ -12,7 +12,7 @@ recognised again, so its features are kept only under a name of the caller's (`c
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from os import PathLike
@@ -34,6 +34,7 @@ from naysay.features.identity import UntoldError, identity, weights
 from naysay.features.raw import as_numbers, pca, standardise, to_numpy
 from naysay.features.ready import as_features, read_embeddings
 from naysay.features.views import MEAN, STD
+from naysay.progress import track
 
 __all__ = ["Encoder", "extract", "pca", "standardise"]
 
@@ -101,7 +102,7 @@ def _through_module(encoder: nn.Module, images: Array, batch: int | None, device
         parts = [
             # a copy: torch takes neither maps of files nor mirrored views
             embed(encoder, torch.from_numpy(images[start : start + size].copy()), batch=size, precision=precision).cpu().numpy()
-            for start in range(0, len(images), size)
+            for start in _starts(len(images), size)
         ]
     finally:
         if device is not None:
@@ -113,8 +114,12 @@ def _through_callable(encoder: Callable[[Any], Any], images: Any, batch: int | N
     if not len(images):
         raise InputError("images must have at least one row; got none.")
     size = batch or len(images)
-    parts = [to_numpy(encoder(images[start : start + size])) for start in range(0, len(images), size)]
+    parts = [to_numpy(encoder(images[start : start + size])) for start in _starts(len(images), size)]
     return as_features(np.concatenate(parts), len(images), "the encoder's features")
+
+
+def _starts(n: int, size: int) -> Iterator[int]:
+    return track(range(0, n, size), math.ceil(n / size), "features")
 
 
 def _name(encoder: Any, cache_key: str | None, batch: int | None) -> str | None:

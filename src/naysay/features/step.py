@@ -3,7 +3,8 @@
 A step reads everything that changes from tensors that stay in place: the epoch's image order, its uniform numbers, its
 learning rates, and a counter of steps. Nothing comes from the host between two steps of an epoch, so on a GPU the whole
 step is captured once as a CUDA graph and replayed, and small batches are no longer bound by launches. Numbers are drawn
-per epoch from named streams, so an epoch is the same whether or not the run was interrupted before it.
+per epoch from named streams, so an epoch is the same whether or not the run was interrupted before it. Several processes
+draw the same numbers and take a slice of each batch; their gradients are averaged, sent as one tensor, before the update.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ from torch import Tensor
 from naysay.features.recipes import Config
 from naysay.features.siamese import Siamese
 from naysay.features.views import DRAWS, make_views
+from naysay.processes import ALONE, Processes
 from naysay.seeds import torch_stream
 
 
@@ -30,12 +32,13 @@ def learning_rate(config: Config, epoch: float) -> float:
 class Step:
     """The training step over `images` (n, H, W, C) uint8 on a device; `load` an epoch, then call once per step of it."""
 
-    def __init__(self, images: Tensor, model: Siamese, config: Config, *, compiled: bool = False) -> None:
-        self.images, self.model, self.config, device = images, model, config, images.device
+    def __init__(self, images: Tensor, model: Siamese, config: Config, *, compiled: bool = False, processes: Processes = ALONE) -> None:
+        self.images, self.model, self.config, self.processes, device = images, model, config, processes, images.device
         self.steps = len(images) // config.batch
-        rows = config.views * config.batch
-        self.order = torch.zeros(self.steps, config.batch, dtype=torch.int64, device=device)
-        self.draws = torch.zeros(self.steps, rows, DRAWS, device=device)
+        share = config.batch // processes.size
+        self.mine = slice(processes.rank * share, (processes.rank + 1) * share)  # of each batch
+        self.order = torch.zeros(self.steps, share, dtype=torch.int64, device=device)
+        self.draws = torch.zeros(self.steps, config.views * share, DRAWS, device=device)
         self.rates = torch.zeros(self.steps, device=device)
         self.count = torch.zeros(1, dtype=torch.int64, device=device)
         self.totals = torch.zeros(2, device=device)  # sums of loss and of spread over the epoch so far
@@ -57,10 +60,12 @@ class Step:
 
     def load(self, epoch: int) -> None:
         """Put the order, the uniform numbers and the rates of `epoch` (from 0) in place."""
-        device, used = self.images.device, self.steps * self.config.batch
+        device, batch = self.images.device, self.config.batch
         stream = torch_stream(self.config.seed, f"pretrain/epoch/{epoch}", device)
-        self.order.copy_(torch.randperm(len(self.images), generator=stream, device=device)[:used].view_as(self.order))
-        self.draws.copy_(torch.rand(self.draws.shape, generator=stream, device=device))
+        order = torch.randperm(len(self.images), generator=stream, device=device)[: self.steps * batch].view(self.steps, batch)
+        draws = torch.rand(self.steps, self.config.views, batch, DRAWS, generator=stream, device=device)
+        self.order.copy_(order[:, self.mine])
+        self.draws.copy_(draws[:, :, self.mine].reshape(self.draws.shape))
         self.rates.copy_(torch.tensor([learning_rate(self.config, epoch + i / self.steps) for i in range(self.steps)]))
         self.count.zero_()
         self.totals.zero_()
@@ -103,7 +108,7 @@ class Step:
 
     def means(self) -> tuple[float, float]:
         """Mean loss and relative spread over the steps of the epoch taken so far; waits for the device."""
-        loss, spread = (self.totals / self.count).tolist()
+        loss, spread = (self.processes.mean(self.totals) / self.count).tolist()
         return loss, spread
 
     def _run(self) -> None:
@@ -115,6 +120,7 @@ class Step:
         loss, spread = self._objective(order, draws)
         loss.backward()  # type: ignore[no-untyped-call]
         self._align()
+        self.processes.average_([p.grad for group in self.optimizer.param_groups for p in group["params"]])
         self.optimizer.step()
         self.model.average(self.config.target_momentum)
         self.totals.add_(torch.stack([loss.detach(), spread]))

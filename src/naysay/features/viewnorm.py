@@ -3,12 +3,15 @@
 Siamese methods forward each view on its own, so that batch statistics never mix views. Here the rows of all views come as
 one batch, view after view, and only the statistics are taken in groups: the convolutions see one large batch, which is
 what a GPU wants. It computes what forwarding the views one after another through `nn.BatchNorm` computes, running
-statistics included, and has the same state, so that a state dict goes from one to the other unchanged.
+statistics included, and has the same state, so that a state dict goes from one to the other unchanged. Over several
+processes the statistics are those of all their rows: two processes then compute what one computes, to rounding.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from naysay.processes import ALONE, Processes
 
 
 class ViewNorm(nn.Module):
@@ -18,8 +21,9 @@ class ViewNorm(nn.Module):
     running_var: Tensor
     num_batches_tracked: Tensor
 
-    def __init__(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, batch: int) -> None:
+    def __init__(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, batch: int, processes: Processes = ALONE) -> None:
         super().__init__()
+        self.processes = processes
         self.batch, self.eps, self.momentum = batch, norm.eps, 0.1 if norm.momentum is None else norm.momentum
         self.weight, self.bias = norm.weight, norm.bias
         for name in ("running_mean", "running_var", "num_batches_tracked"):
@@ -33,8 +37,12 @@ class ViewNorm(nn.Module):
         over = (1, *range(3, y.ndim))
         # one pass of sums: activations are within a few spreads of zero, so the difference of moments is safe in float32
         mean = y.mean(over, keepdim=True)
-        var = ((y * y).mean(over, keepdim=True) - mean * mean).clamp_min(0)
-        self._track(mean.detach().reshape(views, -1), var.detach().reshape(views, -1), y[0].numel() // x.shape[1])
+        square = (y * y).mean(over, keepdim=True)
+        if self.processes.size > 1:
+            mean, square = self.processes.mean(torch.stack([mean, square]))
+        var = (square - mean * mean).clamp_min(0)
+        count = self.processes.size * (y[0].numel() // x.shape[1])
+        self._track(mean.detach().reshape(views, -1), var.detach().reshape(views, -1), count)
         # one scale and one shift for each view and channel: then the backward pass, too, is a single pass of sums
         scale, shift = torch.rsqrt(var + self.eps), torch.zeros_like(mean)
         if self.weight is not None:
@@ -50,11 +58,11 @@ class ViewNorm(nn.Module):
             self.num_batches_tracked.add_(len(mean))
 
 
-def norm_by_view(module: nn.Module, batch: int) -> nn.Module:
-    """`module` with each of its batch norms replaced, in place, by a ViewNorm over runs of `batch` rows."""
+def norm_by_view(module: nn.Module, batch: int, processes: Processes = ALONE) -> nn.Module:
+    """`module` with each of its batch norms replaced, in place, by a ViewNorm over runs of `batch` rows (in each process)."""
     for name, child in module.named_children():
         if isinstance(child, (nn.BatchNorm1d, nn.BatchNorm2d)):
-            setattr(module, name, ViewNorm(child, batch))
+            setattr(module, name, ViewNorm(child, batch, processes))
         else:
-            norm_by_view(child, batch)
+            norm_by_view(child, batch, processes)
     return module

@@ -2,13 +2,14 @@
 
 Each scheme is trained on the same rows and judged on the same held-out ones, so that their difference is paired and far sharper than
 either estimate alone. Held-out labels take no part in sharing; they are drawn from the labelled rows, as the others could not judge.
-What was judged is what is kept: the model is not trained again on all rows.
+What was judged is what is kept: the model is not trained again on all rows. Several processes prepare alike, take their labels from the
+first one, and share the training.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
@@ -23,6 +24,9 @@ from naysay.runs.settings import Settings
 from naysay.runs.space import Space, find_space
 from naysay.selection import Comparison, Estimate
 from naysay.training import HeldOut, Observer, Predictor, Snapshot, Trained, train
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 LOOKED_AT = 20_000  # training rows on which each epoch's confidence is measured: more would cost an epoch's time again
 
@@ -75,6 +79,7 @@ class Fitted:
     graph: neighbors.Graph | None
     T: Tensor | None
     seconds: float
+    processes: int = 1
 
     @property
     def chosen(self) -> Attempt:
@@ -82,8 +87,19 @@ class Fitted:
         return self.attempts[self.best]
 
 
-def fit(data: Labelled, settings: Settings, *, oracle: Oracle | None = None, progress: bool | None = None, tell: Tell = print) -> Fitted:
-    """Run `settings` on the data. `progress`: a bar while training (None: on a terminal); `tell` gets a line at each step."""
+def fit(
+    data: Labelled,
+    settings: Settings,
+    *,
+    oracle: Oracle | None = None,
+    progress: bool | None = None,
+    tell: Tell = print,
+    fabric: "Fabric | None" = None,
+) -> Fitted:
+    """Run `settings` on the data. `progress`: a bar while training (None: on a terminal); `tell` gets a line at each step.
+
+    fabric: for devices other than one (`training.spread`); every process calls this with the same arguments.
+    """
     started = time.perf_counter()
     space = find_space(data.items, settings.space, settings.encoder)
     tell(f"auditing {len(data.comp):,} items with {len(data.classes)} classes; neighbours by {space.about}")
@@ -99,8 +115,9 @@ def fit(data: Labelled, settings: Settings, *, oracle: Oracle | None = None, pro
     for advice in found.advice:
         if advice.level == "act":
             tell(f"audit: {advice.text}")
-    T = assumed_transition(settings.assume, found)
     rows, held = split(data.comp, settings.held_out, settings.config.seed)
+    T = None if settings.assume == "uniform" else estimated_transition(data.comp[rows], space, rows, settings.config.seed)
+    T = _first(fabric, T)
     part = Part(data.items.x, rows, held, data.comp[rows], HeldOut(data.items.x[held.numpy()], data.comp[held]), T)
     graph, n, n_classes = None, len(rows), len(data.classes)
     if any(scheme != "none" for scheme in settings.schemes):
@@ -110,10 +127,11 @@ def fit(data: Labelled, settings: Settings, *, oracle: Oracle | None = None, pro
     attempts = []
     for scheme in settings.schemes:
         tell(f"training with scheme {scheme}, {settings.config.epochs} epochs")
-        attempts.append(_attempt(scheme, graph, part, settings, oracle=oracle, progress=progress))
+        attempts.append(_attempt(scheme, graph, part, settings, oracle=oracle, progress=progress, fabric=fabric))
     best = max(range(len(attempts)), key=lambda at: attempts[at].estimate.value)
     versus = {other.scheme: selection.compare(attempts[best].estimate, other.estimate) for at, other in enumerate(attempts) if at != best}
-    return Fitted(settings, found, space, tuple(attempts), best, versus, rows, held, graph, T, time.perf_counter() - started)
+    seconds, processes = time.perf_counter() - started, 1 if fabric is None else fabric.world_size
+    return Fitted(settings, found, space, tuple(attempts), best, versus, rows, held, graph, T, seconds, processes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +157,9 @@ def split(comp: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
     return keep.nonzero()[:, 0], labelled[held]
 
 
-def assumed_transition(assume: str, found: Audit) -> Tensor | None:
-    """T (K, K) as the audit estimates it, or None for uniform labels."""
-    if assume == "uniform":
-        return None
+def estimated_transition(given: Tensor, space: Space, rows: Tensor, seed: int) -> Tensor:
+    """T (K, K) as an audit of the training `rows` alone estimates it: the held-out labels judge what was fitted, so they take no part."""
+    found = audit(given, features=space.features[rows.numpy()], metric=space.metric, seed=seed)
     near = found.neighbourhood
     if near is None or not near.told:
         why = "; ".join(found.not_told) or "an item's neighbours say nothing about its labels in this space"
@@ -151,12 +168,25 @@ def assumed_transition(assume: str, found: Audit) -> Tensor | None:
     return T / T.sum(1, keepdim=True)
 
 
+def _first(fabric: "Fabric | None", value: Tensor | None) -> Any:
+    """The first process's value: machines may round differently, and all must train on the same labels."""
+    return value if fabric is None or fabric.world_size == 1 else fabric.broadcast(value)
+
+
 def _attempt(
-    scheme: str, graph: neighbors.Graph | None, part: Part, settings: Settings, *, oracle: Oracle | None, progress: bool | None
+    scheme: str,
+    graph: neighbors.Graph | None,
+    part: Part,
+    settings: Settings,
+    *,
+    oracle: Oracle | None,
+    progress: bool | None,
+    fabric: "Fabric | None",
 ) -> Attempt:
     started = time.perf_counter()
     k = settings.neighbours(scheme, *part.given.shape)
     shared, sharing = augment_report(graph, part.given, scheme, k, settings.alpha, settings.gamma)
+    shared = _first(fabric, shared)
     # a row that no label reaches would only cost time
     reached = shared.sum(1) > 0
     x, rows = part.x[part.rows[reached].numpy()], part.rows[reached]
@@ -164,7 +194,9 @@ def _attempt(
         observer = _confidence(x, part.given[reached], shared[reached])
     else:
         observer = oracle.observer(rows, part.held, part.given[reached], shared[reached])
-    trained = train(settings.config, x, shared[reached], T=part.T, held_out=part.judge, observers=[observer], progress=progress)
+    trained = train(
+        settings.config, x, shared[reached], T=part.T, held_out=part.judge, observers=[observer], progress=progress, fabric=fabric
+    )
     estimate = selection.ure_accuracy(trained.predictor.predict(part.judge.x).cpu(), part.judge.comp, part.T)
     truth = {} if oracle is None else oracle.of_labels(part.rows, shared)
     return Attempt(scheme, shared, sharing, trained, estimate, truth, time.perf_counter() - started)

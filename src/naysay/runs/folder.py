@@ -83,7 +83,7 @@ def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
         "verdict": verdict(fitted),
         "results": results(fitted),
         "seconds": round(fitted.seconds, 3),
-        **environment(device, 1),
+        **environment(device, fitted.processes),
     }
     clean: dict[str, Any] = plain(about)
     return clean

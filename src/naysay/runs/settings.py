@@ -38,7 +38,7 @@ class Settings:
     """One run. schemes: those that are tried and compared. The settings of sharing are `naysay.augment`'s; gamma is read off the distances.
 
     held_out: the share of the labelled rows by which the schemes are judged. assume: how labels are taken to come about by losses and
-    estimates that need to know it, every wrong class alike ("uniform") or as the audit estimates from neighbours ("estimated").
+    estimates that need to know it, every wrong class alike ("uniform") or as an audit of the training rows estimates ("estimated").
     space, encoder: the features in which neighbours are looked up (see `find_space`).
     """
 

@@ -8,6 +8,7 @@ from naysay.training.loop import train
 from naysay.training.predictor import Predictor
 from naysay.training.prepare import Prepared, prepare
 from naysay.training.run import Diverged, HeldOut, Observer, Snapshot, Trained, one_device
+from naysay.training.several import spread, train_on_ray
 
 __all__ = [
     "LEARNING_RATES",
@@ -33,5 +34,7 @@ __all__ = [
     "one_device",
     "prepare",
     "search",
+    "spread",
     "train",
+    "train_on_ray",
 ]

@@ -1,0 +1,175 @@
+"""Several processes that do one thing together: torch's process group under torchrun's names.
+
+Whoever starts the processes (torchrun, a scheduler's script, a Ray worker) says by RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+MASTER_ADDR and MASTER_PORT which of them this one is. Every process runs the same program; the first one alone (rank 0) writes and speaks.
+A lone process is `ALONE`: there every method returns what it was given and nothing is sent.
+"""
+
+import atexit
+import os
+import signal
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+from naysay.errors import InputError
+
+if TYPE_CHECKING:
+    from torch.distributed.distributed_c10d import Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The place of this process, `rank` of `size`; on its machine it is `local` of `local_size`."""
+
+    rank: int = 0
+    size: int = 1
+    local: int = 0
+    local_size: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes and speaks."""
+        return self.rank == 0
+
+    @property
+    def device(self) -> torch.device:
+        """Where this process computes: a GPU of its own, or the CPU where the machine has none."""
+        if not torch.cuda.is_available():
+            return torch.device("cpu")
+        if self.local_size > torch.cuda.device_count():
+            raise InputError(
+                f"each process needs a GPU of its own; got {self.local_size} processes and {torch.cuda.device_count()} GPUs. Start fewer."
+            )
+        return torch.device("cuda", self.local) if self.size > 1 else torch.device("cuda")
+
+    def mean(self, x: Tensor) -> Tensor:
+        """The mean over the processes of each element; gradients go back to the x of every process."""
+        return x if self.size == 1 else cast(Tensor, _Sum.apply(x)) / self.size  # type: ignore[no-untyped-call]
+
+    def rows(self, x: Tensor) -> Tensor:
+        """The rows of all processes (size * n, ...), without gradients; each must give equally many."""
+        if self.size == 1:
+            return x
+        parts = [torch.empty_like(x, memory_format=torch.contiguous_format) for _ in range(self.size)]
+        torch.distributed.all_gather(parts, x.detach().contiguous())
+        return torch.cat(parts)
+
+    def average_(self, tensors: list[Tensor]) -> None:
+        """Put the mean over the processes into `tensors`, which are sent as one."""
+        if self.size == 1:
+            return
+        flat = torch.cat([t.flatten() for t in tensors])
+        torch.distributed.all_reduce(flat)
+        parts = torch.split(flat / self.size, [t.numel() for t in tensors])
+        torch._foreach_copy_(tensors, [part.view(t.shape) for part, t in zip(parts, tensors, strict=True)])
+
+    def copy_first_(self, tensors: Iterable[Tensor]) -> None:
+        """Put what the first process has into `tensors`."""
+        if self.size == 1:
+            return
+        for t in tensors:
+            whole = t.detach().contiguous()
+            torch.distributed.broadcast(whole, 0)
+            t.detach().copy_(whole)
+
+    def agree(self, value: T) -> T:
+        """The first process's value."""
+        if self.size == 1:
+            return value
+        box = [value]
+        torch.distributed.broadcast_object_list(box, 0)
+        return box[0]
+
+
+ALONE = Processes()
+
+
+def here() -> Processes:
+    """The place that the environment gives this process; ALONE where it says nothing."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        return ALONE
+    missing = [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if missing:
+        raise InputError(
+            f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set. Start them with torchrun, or unset it."
+        )
+    local = int(os.environ["LOCAL_RANK"])
+    return Processes(int(os.environ["RANK"]), size, local, int(os.environ.get("LOCAL_WORLD_SIZE", size)))
+
+
+def join() -> Processes:
+    """The processes of the environment, in their process group: nccl on GPUs, gloo on CPUs.
+
+    The group is left when the process ends, not before: its meeting place serves once.
+    """
+    place = here()
+    if place.size > 1 and not torch.distributed.is_initialized():
+        on_gpu = place.device.type == "cuda"
+        if on_gpu:
+            torch.cuda.set_device(place.device)
+        torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
+        if on_gpu:
+            atexit.register(torch.distributed.destroy_process_group)  # nccl wants to be told
+    return place
+
+
+@contextmanager
+def one_voice() -> Iterator[Processes]:
+    """The place of this process; when several fail, the first to do so tells why, and the others, which fail because of it, end in silence.
+
+    torchrun then ends whatever is still waiting for them, by a signal, on which they leave as on an error: nothing unfinished stays behind.
+    """
+    place = here()
+    if place.size == 1:
+        yield place
+        return
+    from torch.distributed.rendezvous import rendezvous
+
+    store, _, _ = next(rendezvous("env://"))
+    signal.signal(signal.SIGTERM, _leave)
+    with warnings.catch_warnings():
+        if not place.first:
+            warnings.simplefilter("ignore")
+        try:
+            yield place
+        except (Exception, KeyboardInterrupt):
+            if _is_first_to_fail(store):
+                raise
+            raise SystemExit(1) from None
+
+
+def _leave(number: int, frame: object) -> NoReturn:
+    raise SystemExit(1)
+
+
+def _is_first_to_fail(store: "Store") -> bool:
+    # the store outlives a process that fails, as torchrun holds it; where a process held it and is gone, that one failed first
+    try:
+        return bool(store.add(f"naysay/failed/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", 1) == 1)
+    except torch.distributed.DistError:
+        return False
+
+
+class _Sum(torch.autograd.Function):
+    """The sum over the processes; the gradient of a process's x is the sum of all processes' gradients."""
+
+    @staticmethod
+    def forward(ctx: object, x: Tensor) -> Tensor:
+        total = x.detach().clone(memory_format=torch.contiguous_format)
+        torch.distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: object, gradient: Tensor) -> Tensor:
+        total = gradient.clone(memory_format=torch.contiguous_format)
+        torch.distributed.all_reduce(total)
+        return total
