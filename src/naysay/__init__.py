@@ -1,7 +1,8 @@
 """naysay: learn what things are from labels that say what they are not.
 
 The folders are the flow: labels, transition, datasets, models, features, neighbors, augmentation, losses, selection and metrics,
-training, estimators, and the command. Each is imported when it is first used, so that `naysay --help` does not wait for torch.
+training, estimators, the paper, and the command; below them the engine that runs jobs anywhere. Each is imported when it is first
+used, so that `naysay --help` does not wait for torch.
 """
 
 from importlib import import_module
@@ -17,6 +18,7 @@ __all__ = [
     "augment",
     "augmentation",
     "datasets",
+    "engine",
     "errors",
     "estimators",
     "features",
@@ -25,6 +27,7 @@ __all__ = [
     "metrics",
     "models",
     "neighbors",
+    "paper",
     "report",
     "seeds",
     "selection",
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
         audit,
         augmentation,
         datasets,
+        engine,
         errors,
         estimators,
         features,
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
         metrics,
         models,
         neighbors,
+        paper,
         report,
         seeds,
         selection,

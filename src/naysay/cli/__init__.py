@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from naysay import __version__
-from naysay.cli import audit, augment, data, demo, fit, predict, pretrain, report
+from naysay.cli import audit, augment, data, demo, fit, paper, predict, pretrain, report
 from naysay.errors import InputError
 
 
@@ -52,6 +52,7 @@ for name, command in (
 ):
     app.command(name)(command)
 app.add_typer(data.app, name="data")
+app.add_typer(paper.app, name="paper")
 
 
 def _version(asked: bool) -> None:

@@ -1,0 +1,119 @@
+"""A table or figure of the paper as a page of `naysay.report`: the results as its table, the curves as its charts."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from naysay.cli.output import command_line
+from naysay.paper import words
+from naysay.paper.cells import Cell
+from naysay.paper.checks import landed
+from naysay.paper.plots import Dots, Line, Plot
+from naysay.paper.provenance import provenance
+from naysay.paper.show import told
+from naysay.paper.spec import Spec
+from naysay.paper.table import Section, cuts, marks, sections
+from naysay.report import Column, Curves, Method, Report, Results, Series, Value
+
+
+def page(spec: Spec, cells: Sequence[Cell], drawn: Plot | Dots | None, records: Sequence[Any]) -> Report:
+    """The page of one spec."""
+    origin = provenance(spec, records)
+    return Report(
+        title=spec.title,
+        summary=f"{spec.source}. Ours: {landed(cells)}." if any(cell.verdict for cell in cells) else f"{spec.source}.",
+        results=_results(spec, cells),
+        sharing=_charts(drawn) if isinstance(drawn, Plot) else [],
+        facts={"runs": "; ".join(origin.runs()), "data": "; ".join(origin.data())},
+        config=spec.origin,
+        command=command_line(),
+    )
+
+
+def _results(spec: Spec, cells: Sequence[Cell]) -> Results | None:
+    shown = [section for section in sections(spec, cells) if section.recorded]
+    if not shown:
+        return None
+    columns = [column for section in shown for column in _columns(section)]
+    names = list(dict.fromkeys(name for section in shown for name, group in section.rows if any(cell.n for cell in group)))
+    notes = cuts(cells)
+    return Results(columns, [_method(name, shown, notes) for name in names], note=" ".join(told(spec, cells)), drawn=_drawn(spec, shown))
+
+
+def _columns(section: Section) -> list[Column]:
+    columns = []
+    for index, first in enumerate(section.rows[0][1]):
+        means = [group[index].mean for _, group in section.rows]
+        digits = max(words.decimals(mean) for mean in means if mean is not None) if any(means) else 2
+        better: Literal["higher", "lower"] = "lower" if first.figure in words.LOWER_IS_BETTER else "higher"
+        name = section.title or words.figure(first.figure)
+        columns.append(Column(name, digits=digits, better=better, note="ours; ± one sd over seeds", needs_truth=True))
+        if section.compared:
+            columns.append(Column(f"{name}, paper", digits=2, better=better, note="as published", needs_truth=True))
+            note = "in points; ± its standard error"
+            columns.append(Column(f"{name}, difference", digits=2, better="", note=note, needs_truth=True))
+    return columns
+
+
+def _method(name: str, shown: Sequence[Section], notes: Sequence[str]) -> Method:
+    values: list[Value] = []
+    said: dict[str, str] = {}
+    for section in shown:
+        group = dict(section.rows).get(name)
+        if group is None:
+            values += [Value(None)] * len(_columns(section))
+            continue
+        for cell in group:
+            values.append(Value(cell.mean, cell.sd))
+            values += [Value(cell.published), Value(cell.difference, cell.error)] if section.compared else []
+        if group[0].n:
+            said[section.title] = ", ".join(filter(None, [f"{group[0].n} seed{'s' * (group[0].n > 1)}", marks(group[0], notes)]))
+    alike = len(set(said.values())) == 1
+    return Method(name, values, note=next(iter(said.values())) if alike else "; ".join(f"{title}: {text}" for title, text in said.items()))
+
+
+def _drawn(spec: Spec, shown: Sequence[Section]) -> tuple[str, ...]:
+    """Of a table's first section that has published values, ours and theirs are drawn as dots too."""
+    first = next((section for section in shown if section.compared), None)
+    return () if first is None or spec.kind != "table" else (first.title, f"{first.title}, paper")
+
+
+def _charts(plot: Plot) -> list[Curves]:
+    """A chart for each panel; of points that are no curve, one for each series, with the panels as its lines."""
+    note = f"band: {plot.spread}."
+    if plot.joined:
+        powers = ", as powers of ten (−2 is 1 %)" if plot.log_y else ""
+        return [
+            _chart(panel.title, panel.lines, plot, f"{panel.y_name.removesuffix(', %')}{powers}; {panel.note}; {note}")
+            for panel in plot.panels
+        ]
+    names = dict.fromkeys(line.name for panel in plot.panels for line in panel.lines)
+    return [
+        _chart(name, [_renamed(line, panel.title) for panel in plot.panels for line in panel.lines if line.name == name], plot, note)
+        for name in names
+    ]
+
+
+def _renamed(line: Line, name: str) -> Line:
+    return Line(name, line.x, line.y, line.low, line.high)
+
+
+def _chart(title: str, lines: Sequence[Line], plot: Plot, note: str) -> Curves:
+    """Lines over the union of their x; where the picture has a logarithmic axis, powers of two on x, of ten on y."""
+    x = sorted({at for line in lines for at in line.x})
+    series = []
+    for line in lines:
+        y, low, high = ([_at(line, part, at, plot.log_y) for at in x] for part in (line.y, line.low, line.high))
+        series.append(Series(line.name, y, low, high, needs_truth=True))
+    unit: Literal["", "%"] = "" if plot.log_y else "%"
+    if plot.log_x:
+        return Curves(title, [math.log2(at) for at in x], series, f"{plot.x_name}, as powers of two (6 is 64)", unit, note)
+    return Curves(title, x, series, plot.x_name, unit, note)
+
+
+def _at(line: Line, part: Sequence[float], x: float, log: bool) -> float | None:
+    """What a part of the line has at x, as a share or its power of ten; None where it has no point."""
+    if x not in line.x:
+        return None
+    share = part[list(line.x).index(x)] / 100
+    return share if not log else math.log10(share) if share > 0 else None

@@ -1,0 +1,109 @@
+"""Cells: mean ± sd (n) over seeds of what stands for a place, beside the published value.
+
+The published means are of five runs whose spread is mostly not given. The standard error of the difference therefore takes ours for
+both: se = sqrt(sd²/n + sd²/5). A single run has no sd, and its difference is shown alone. A cell is "on" the paper within two standard
+errors, or, as a single run, within one point (below ten percent: within a tenth of the published value); else "below" or "above" it.
+"""
+
+import functools
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from naysay.paper import words
+from naysay.paper.choosing import Record, Standing, standings
+from naysay.paper.published import RUNS, published
+from naysay.paper.spec import Spec
+from naysay.paper.values import Value
+
+ERRORS = 2.0  # standard errors of the difference within which a mean is "on" the paper
+POINTS, TENTH = 0.01, 0.1  # for a single run, which has no standard error: one point of a hundred, or a tenth of what is smaller
+EXACT = 1e-9  # what float arithmetic may add to a difference that is just within the bound
+
+OURS = "Ours is mean ± sd (n seeds), in percent; of a grid, each seed's setting is chosen by complementary labels alone."
+COMPARED = (
+    "The difference is ours less the paper's, in points and in standard errors, se = sqrt(sd²/n + sd²/5), as if the paper's five runs "
+    f"spread like ours; a single run has none. “on”: within {ERRORS:.0f} se; for a single run within {POINTS * 100:.0f} point, or a tenth "
+    f"of a published value below {POINTS / TENTH * 100:.0f} %."
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a place: the values of its seeds as shares, the published one, and what stands behind them."""
+
+    standing: Standing
+    figure: str
+    values: tuple[float, ...]
+    published: float | None
+
+    @property
+    def place(self) -> Mapping[str, Value]:
+        """What tells the cell from the others of its table."""
+        return self.standing.place
+
+    @property
+    def n(self) -> int:
+        """How many seeds it has."""
+        return len(self.values)
+
+    @functools.cached_property
+    def mean(self) -> float | None:
+        """The mean over seeds, None where there is no value."""
+        return statistics.fmean(self.values) if self.values else None
+
+    @functools.cached_property
+    def sd(self) -> float | None:
+        """The standard deviation over seeds, None for fewer than two."""
+        return statistics.stdev(self.values) if self.n > 1 else None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the published, as a share."""
+        return None if self.mean is None or self.published is None else self.mean - self.published
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the difference, if the paper's runs spread like ours."""
+        return None if self.sd is None or self.published is None else math.sqrt(self.sd**2 / self.n + self.sd**2 / RUNS)
+
+    @property
+    def in_errors(self) -> float | None:
+        """The difference in units of its standard error."""
+        return self.difference / self.error if self.difference is not None and self.error else None
+
+    @property
+    def verdict(self) -> str:
+        """Where it lands: "below", "on" or "above" the paper; empty where there is nothing to compare."""
+        if self.difference is None:
+            return ""
+        bound = min(POINTS, TENTH * (self.published or 0.0)) if self.error is None else ERRORS * self.error
+        return "on" if abs(self.difference) <= bound + EXACT else "below" if self.difference < 0 else "above"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its labels were drawn from a matrix where the paper has people's."""
+        return any(record["data"]["simulated"] for record in self.standing.chosen)
+
+
+def cells(spec: Spec, records: Iterable[Record]) -> list[Cell]:
+    """Every cell of the spec: place by place in the spec's order, and for each place its figures."""
+    theirs = published(spec.name)
+    return [
+        Cell(standing, figure, _values(standing, figure), theirs.at(standing.place, figure))
+        for standing in standings(spec, records)
+        for figure in figures(spec)
+    ]
+
+
+def figures(spec: Spec) -> list[str]:
+    """The figures shown: those of the spec, an x that is one of them, and any other that the paper gives a number for."""
+    x = [spec.show["x"]] if spec.kind == "figure" and spec.show["x"] in words.FIGURES else []
+    return list(dict.fromkeys([*x, *spec.show["figures"], *published(spec.name).figures]))
+
+
+def _values(standing: Standing, figure: str) -> tuple[float, ...]:
+    """The seeds' values; a run that could not measure the figure (null) has none."""
+    found = [record["figures"].get(figure) for record in standing.chosen]
+    return tuple(float(value) for value in found if value is not None)

@@ -1,0 +1,125 @@
+"""Which records stand for a place in a table: full runs before quick ones, and per seed the setting that complementary labels chose.
+
+A place takes its full runs where all of them are recorded; else its quick runs, marked; else those full runs that there are, marked;
+else those quick runs that there are. A place without any is missing, never zero. Among the settings of the grid (`show.choose.over`)
+each seed is represented by the one with the best `show.choose.by`, which no ordinary label enters.
+"""
+
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from naysay.paper.spec import NAMES, Spec, Wanted, get, wanted
+from naysay.paper.values import Value
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What stands for a place: one record per seed (`chosen`), whether they are "full", "quick", "partial" (full, but not all) or
+    "missing", in words what was `cut`, and how many runs of the place `failed`.
+    """
+
+    place: Mapping[str, Value]
+    kind: str
+    cut: str = ""
+    failed: int = 0
+    chosen: tuple[Record, ...] = ()
+
+
+def standings(spec: Spec, records: Iterable[Record]) -> list[Standing]:
+    """What stands for each place of the spec, in the spec's order."""
+    by_key = {record["key"]: record for record in records}
+    told, (full_runs, quick_runs) = names(spec), plans(spec)
+    full, quick = _by_place(told, full_runs), _by_place(told, quick_runs)
+    return [_standing(spec, dict(place), full.get(place, []), quick.get(place, []), by_key) for place in dict.fromkeys([*full, *quick])]
+
+
+def plans(spec: Spec) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
+    """Every full run that the spec wants, and every quick one."""
+    return _shipped_plans(spec.name) if spec.name in NAMES and get(spec.name) is spec else _plans(spec)
+
+
+def names(spec: Spec) -> list[str]:
+    """What tells the places of a spec apart: rows and columns, or panels, series and x, and any further axis that is not chosen over."""
+    show = spec.show
+    shown = [*show["rows"], *show["columns"]] if spec.kind == "table" else [*show.get("panels", ()), *show.get("series", ()), show["x"]]
+    values = {name for block in spec.blocks for name in block.values} | {"label"}
+    axes = [name for block in spec.blocks for name, value in block.values.items() if isinstance(value, list)]
+    apart = {"seed", *_over(spec)}
+    return [name for name in dict.fromkeys([*shown, *axes]) if name in values and name not in apart]
+
+
+def _plans(spec: Spec) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
+    return wanted(spec), wanted(spec, quick=True)
+
+
+@functools.cache  # the main table wants 3,600 runs, each named by a hash
+def _shipped_plans(name: str) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
+    return _plans(get(name))
+
+
+def _over(spec: Spec) -> Sequence[str]:
+    over: Sequence[str] = spec.show.get("choose", {}).get("over", ())
+    return over
+
+
+def _by_place(told: Sequence[str], runs: Sequence[Wanted]) -> dict[tuple[tuple[str, Value], ...], list[Wanted]]:
+    places: dict[tuple[tuple[str, Value], ...], list[Wanted]] = {}
+    for run in runs:
+        values = {**run.values, "label": run.label}
+        places.setdefault(tuple((name, values[name]) for name in told if name in values), []).append(run)
+    return places
+
+
+def _standing(spec: Spec, place: Mapping[str, Value], full: list[Wanted], quick: list[Wanted], by_key: Mapping[str, Record]) -> Standing:
+    there = {run.key: by_key[run.key] for run in [*full, *quick] if run.key in by_key}
+    succeeded = {key for key, record in there.items() if "failed" not in record}
+    failed = len(there) - len(succeeded)
+    plans = [(runs, [run for run in runs if run.key in succeeded]) for runs in (full, quick)]
+    whole, some = [plan for plan in plans if plan[0] and plan[0] == plan[1]], [plan for plan in plans if plan[1]]
+    if not some:
+        return Standing(place, "missing", failed=failed)
+    plan, used = [*whole, *some][0]
+    kind = "full" if used == full else "quick" if any(run.quick for run in used) else "partial"
+    return Standing(place, kind, _cut(full, plan, used, _over(spec)), failed, _choose(spec, used, by_key))
+
+
+def _choose(spec: Spec, used: list[Wanted], by_key: Mapping[str, Record]) -> tuple[Record, ...]:
+    """For each seed the record of the best setting; the first of equals."""
+    by = spec.show.get("choose", {}).get("by", "")
+
+    def merit(record: Record) -> float:
+        value = record["figures"].get(by)
+        return -math.inf if value is None else float(value)  # a diverged run has no estimate and is chosen last
+
+    return tuple(max((by_key[run.key] for run in runs), key=merit) for runs in _by_seed(used).values())
+
+
+def _cut(full: list[Wanted], plan: list[Wanted], used: list[Wanted], over: Sequence[str]) -> str:
+    """In words what the used runs have less, or other, than the full ones: "30 of 200 epochs, 1 of 5 seeds, 1 of 6 settings"."""
+    said = []
+    for name in full[0].values if full else ():
+        ours, theirs = used[0].values[name], full[0].values[name]
+        if name not in ("seed", *over) and ours != theirs:
+            said.append(f"{ours} of {theirs} epochs" if name == "epochs" else f"{name} {ours} instead of {theirs}")
+    all_seeds, seeds, planned = _by_seed(full), _by_seed(used), _by_seed(plan)
+    if len(seeds) < len(all_seeds):
+        said.append(f"{len(seeds)} of {len(all_seeds)} seeds")
+    settings = max((len(runs) for runs in all_seeds.values()), default=0)
+    fewest, most = min(map(len, seeds.values())), max(map(len, seeds.values()))
+    if any(len(runs) < len(planned[seed]) for seed, runs in seeds.items()):
+        said.append(f"grid incomplete: {f'{fewest} to {most}' if fewest < most else most} of {settings} settings")
+    elif most < settings:
+        said.append(f"{most} of {settings} settings")
+    return ", ".join(said)
+
+
+def _by_seed(runs: Sequence[Wanted]) -> dict[Value, list[Wanted]]:
+    seeds: dict[Value, list[Wanted]] = {}
+    for run in runs:
+        seeds.setdefault(run.values["seed"], []).append(run)
+    return seeds

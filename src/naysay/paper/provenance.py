@@ -1,0 +1,96 @@
+"""Where a table's numbers come from, read off its records: hardware, dates, data, encoders, and the commands that make them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from naysay.paper.choosing import Record, plans
+from naysay.paper.spec import Spec, Wanted
+from naysay.paper.values import Value, written
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The records that a spec wants, and its plans: every full run, and every quick one."""
+
+    spec: Spec
+    records: Sequence[Record]
+    full: Sequence[Wanted]
+    quick: Sequence[Wanted]
+
+    def runs(self) -> list[str]:
+        """A line for each hardware: how many runs, full or quick, when, and how long they took together; and how many failed."""
+        full, lines = {run.key for run in self.full}, []
+        for name, here in self._by_hardware().items():
+            n_full = sum(record["key"] in full for record in here)
+            kinds = [f"{count} {kind}" for count, kind in ((n_full, "full"), (len(here) - n_full, "quick")) if count]
+            days = sorted({record["environment"]["started"][:10] for record in here})
+            when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+            versions = sorted({record["environment"]["versions"]["torch"] for record in here})
+            took = duration(sum(record["seconds"] for record in here))
+            lines.append(f"{' and '.join(kinds)} on {name}, torch {' and '.join(versions)}, {when}, {took} in all")
+        failed = sum("failed" in record for record in self.records)
+        return [*lines, *([f"{failed} failed"] if failed else [])]
+
+    def data(self) -> list[str]:
+        """A line for each data set and encoder: its name, its hash, and what the record notes of it."""
+        lines = []
+        for record in self._succeeded():
+            about, encoder = record["data"], record["encoder"]
+            note = "".join(f"; {text}" for text in ("simulated labels" if about["simulated"] else "", about["note"]) if text)
+            lines.append(f"{about['name']} (hash {about['hash'][:12]}{note})")
+            lines += [f"encoder {encoder['name']} (hash {encoder['hash'][:12]})"] if encoder else []
+        return list(dict.fromkeys(lines))
+
+    def commands(self) -> list[str]:
+        """Commands that make the records, with `--only` where they are a part; where there are none, those that make all."""
+        keys = {record["key"] for record in self._succeeded()}
+        shortened = {run.values["dataset"] for run in self.quick if run.quick and run.key in keys}
+        by_quick = {
+            run.key for run in self.quick if run.values["dataset"] in shortened
+        } & keys  # what --quick wants too, it made in passing
+        found = []
+        for flag, runs, made in (("", self.full, keys - by_quick), (" --quick", self.quick, by_quick)):
+            new = [run for run in runs if run.key in made]
+            parts: dict[str, list[str]] = {}
+            for name in dict.fromkeys(run.values["dataset"] for run in new):
+                parts.setdefault(_only(_of(new, name), _of(runs, name)), []).append(str(name))
+            everywhere = {run.values["dataset"] for run in runs}
+            for rest, datasets in parts.items():
+                only = f" --only dataset={','.join(datasets)}" if len(datasets) < len(everywhere) else ""
+                found.append(f"naysay paper run {self.spec.name}{flag}{only}{rest}")
+        return found or [f"naysay paper run {self.spec.name}{flag}" for flag in ("", " --quick")]
+
+    def _succeeded(self) -> list[Record]:
+        return [record for record in self.records if "failed" not in record]
+
+    def _by_hardware(self) -> dict[str, list[Record]]:
+        found: dict[str, list[Record]] = {}
+        for record in self._succeeded():
+            found.setdefault(record["environment"]["hardware"]["name"], []).append(record)
+        return found
+
+
+def provenance(spec: Spec, records: Iterable[Record]) -> Provenance:
+    """Where the numbers of a spec come from, given all records."""
+    full, quick = plans(spec)
+    keys = {run.key for run in (*full, *quick)}
+    return Provenance(spec, [record for record in records if record["key"] in keys], full, quick)
+
+
+def _of(runs: Sequence[Wanted], dataset: Value) -> list[Wanted]:
+    return [run for run in runs if run.values["dataset"] == dataset]
+
+
+def _only(done: Sequence[Wanted], runs: Sequence[Wanted]) -> str:
+    """The options that leave those of `runs` that were done: for each value that takes fewer forms among them, the forms it takes."""
+    options = ""
+    for name in dict.fromkeys(name for run in runs for name in run.values):
+        here, there = ([written(run.values[name]) for run in part if name in run.values] for part in (done, runs))
+        if here and set(here) != set(there):
+            options += f" --only {name}={','.join(dict.fromkeys(here))}"
+    return options
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

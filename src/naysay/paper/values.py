@@ -1,0 +1,101 @@
+"""What a run may be told: the names of its values by kind of experiment, and what each may be.
+
+A spec writes nothing else, so that a typo is an error before anything runs and not a setting that silently does nothing. The training
+values are settings of `naysay.training.Config`, by the same names.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from naysay.errors import InputError, unknown
+
+Value = str | int | float | bool
+Kind = tuple[type | str, ...]  # types, and words that stand for themselves
+
+TRAINING: Mapping[str, Kind] = MappingProxyType(
+    {
+        "loss": (str,),
+        "eps": (float,),
+        "model": (str,),
+        "epochs": (int,),
+        "batch_size": (int,),
+        "optimizer": (str,),
+        "learning_rate": (float,),
+        "weight_decay": (float,),
+        "momentum": (float,),
+        "schedule": (str,),
+        "warmup_epochs": (int,),
+        "normalise": (bool,),
+        "crop": (int,),
+        "padding": (str,),
+        "flip": (bool,),
+        "precision": (str,),
+        "compile": (str,),
+        "seed": (int,),
+    }
+)
+SHARING: Mapping[str, Kind] = MappingProxyType({"sharing": ("original", "explicit"), "n_train": (int, "all")})
+AUGMENTATION: Mapping[str, Kind] = MappingProxyType(
+    {"scheme": (str,), "n_neighbors": (int,), "alpha": (float,), "gamma": (float, "auto"), "rounds": (int,)}
+)
+HELD_OUT: Mapping[str, Kind] = MappingProxyType({"held_out": (float,), "criterion": (str,)})
+
+EXPERIMENTS: Mapping[str, Mapping[str, Kind]] = MappingProxyType(
+    {
+        "sharing": {"dataset": (str,), **SHARING, **TRAINING},
+        "classifier": {"dataset": (str,), **AUGMENTATION, **HELD_OUT, "fine_tune": (bool,), **TRAINING},
+        "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
+    }
+)
+NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "sharing": ("dataset", "sharing", "n_train", "seed"),
+        "classifier": ("dataset", "scheme", "held_out", "seed"),
+        "decoding": ("dataset", "held_out", "seed"),
+    }
+)
+
+
+def checked(experiment: str, name: str, value: Any) -> Any:
+    """The value, or each of a list of them, as its kind has it: a whole number where a number is wanted becomes a float."""
+    kinds = EXPERIMENTS[experiment]
+    if name not in kinds:
+        raise unknown(f"value of a {experiment} run", name, kinds)
+    if isinstance(value, list):
+        if not value:
+            raise InputError(f"{name} is an empty list; give at least one value.")
+        return [_one(name, one, kinds[name]) for one in value]
+    return _one(name, value, kinds[name])
+
+
+def accepts(value: Value, text: str) -> bool:
+    """Whether `text`, as typed on a command line, means `value`: 1e-3 is 0.001, true is True."""
+    if isinstance(value, bool | str):
+        return text == written(value)
+    try:
+        return float(text) == value
+    except ValueError:
+        return False
+
+
+def written(value: Value) -> str:
+    """The value as one types it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _one(name: str, value: Any, kind: Kind) -> Value:
+    words = [word for word in kind if isinstance(word, str)]
+    if isinstance(value, str) and value in words:
+        return value
+    types = [one for one in kind if not isinstance(one, str)]
+    if type(value) is int and float in types:
+        return float(value)
+    if type(value) in types:
+        plain: Value = value
+        return plain
+    if words and isinstance(value, str):
+        raise unknown(name, value, words)
+    called = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    wanted = " or ".join([*(called[one] for one in types), *(f'"{word}"' for word in words)])
+    raise InputError(f"{name} must be {wanted}; got {value!r}.")

@@ -1,0 +1,480 @@
+"""The paper's runs: specs are checked, runs become records, and what is recorded is never run again."""
+
+import dataclasses
+import itertools
+import json
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from naysay import datasets, features, labels, metrics, transition
+from naysay.cli import app
+from naysay.datasets import store
+from naysay.errors import InputError
+from naysay.models import resnet18_encoder
+from naysay.paper import NAMES, compiled, data, get, space, values, wanted
+from naysay.paper import plan as plans
+from naysay.paper.data import Place
+from naysay.paper.estimate import estimate
+from naysay.paper.result import config
+from naysay.paper.run import EXPERIMENTS, ledger, perform
+from naysay.training import Config, train
+from naysay.training import records as training_records
+from naysay.training.learner import Learner, build_learner
+
+SPEC = """
+kind = "table"
+title = "Digits, small"
+source = "a test"
+experiment = "classifier"
+
+[values]
+dataset = "digits"
+loss = "scl-nl"
+scheme = ["none", "rms"]
+n_neighbors = 8
+model = "mlp"
+epochs = 2
+held_out = 0.1
+seed = [0, 1]
+
+[[block]]
+label = "classifier"
+
+[[block]]
+label = "sharing"
+experiment = "sharing"
+sharing = ["original", "explicit"]
+n_train = 300
+seed = 3
+without = ["scheme", "n_neighbors", "held_out"]
+
+[[block]]
+label = "decoding"
+experiment = "decoding"
+seed = 3
+without = ["loss", "scheme", "n_neighbors", "model", "learning_rate", "epochs"]
+
+[quick]
+epochs = 1
+seed = 0
+
+[origin]
+dataset = "ours"
+loss = "ours"
+scheme = "ours"
+n_neighbors = "ours"
+model = "ours"
+epochs = "ours"
+held_out = "ours"
+seed = "ours"
+sharing = "ours"
+n_train = "ours"
+
+[show]
+rows = ["label", "scheme"]
+columns = ["dataset"]
+figures = ["test_accuracy"]
+"""
+HERE = ("--workers", 0, "--threads", 1)  # threads change the last digits
+
+
+def naysay(*arguments, code=0):
+    done = CliRunner().invoke(app, ["paper", *map(str, arguments)])
+    assert done.exit_code == code, (done.exit_code, done.output, done.exception)
+    return done
+
+
+def write(folder, text=SPEC, name="tiny.toml"):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def records(results):
+    return {record["key"]: record for path in sorted(results.glob("*.jsonl")) for record in map(json.loads, path.read_text().splitlines())}
+
+
+def timeless(results):
+    """The records without what differs from one run of the same thing to the next."""
+    kept = records(results)
+    for record in kept.values():
+        del record["seconds"], record["environment"]["started"]
+    return kept
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A folder with the spec, and the records of all its runs, made in this process."""
+    folder = tmp_path_factory.mktemp("paper")
+    said = naysay("run", write(folder), "--results", folder / "results", "--note", "as it is", *HERE)
+    return folder, said
+
+
+def test_every_run_of_a_spec_becomes_a_record(done):
+    folder, said = done
+    runs, kept = wanted(get(str(folder / "tiny.toml"))), records(folder / "results")
+    assert len(runs) == 7
+    assert set(kept) == {run.key for run in runs}
+    for run in runs:
+        record = kept[run.key]
+        assert record["values"] == dict(run.values)
+        assert record["data"] == {
+            "name": "digits",
+            "hash": datasets.load("digits").fingerprint,
+            "simulated": False,
+            "note": "as it is",
+        }
+        assert {"versions", "hardware", "started"} == set(record["environment"])
+        assert ("history" in record) == (run.experiment == "sharing")
+    assert "7 runs wanted, 0 recorded, 7 missing" in said.stderr
+    assert "probe" in said.stderr
+    assert said.stderr.count("test accuracy") == 7
+    assert "7 runs done" in said.stdout
+
+
+def test_figures_are_those_of_the_contract(done):
+    figures = {}
+    for record in records(done[0] / "results").values():
+        figures.setdefault(record["experiment"], set()).add(tuple(record["figures"]))
+    sharing = ("train_accuracy", "test_accuracy", "confidence_seen", "confidence_unseen", "sharing_efficiency", "neighbouring_noise")
+    classifier = ("test_accuracy", "held_out", "held_out_error", "best_test_accuracy", "best_held_out", "best_epoch", "augmented_accuracy")
+    assert figures == {
+        "sharing": {sharing},
+        "classifier": {classifier},
+        "decoding": {("test_accuracy", "held_out", "held_out_error", "n_neighbors")},
+    }
+
+
+def test_augmented_labels_are_judged_only_where_there_are_any(done):
+    for record in records(done[0] / "results").values():
+        if record["experiment"] == "classifier":
+            shared = record["values"]["scheme"] != "none"
+            assert (record["figures"]["augmented_accuracy"] is not None) == shared
+            assert record["encoder"] == ({"name": "pixels", "hash": None} if shared else None)
+
+
+def test_a_second_call_has_nothing_to_do(done):
+    folder, _ = done
+    before = records(folder / "results")
+    said = naysay("run", folder / "tiny.toml", "--results", folder / "results", *HERE)
+    assert "7 recorded, 0 missing" in said.stderr
+    assert said.stdout == "nothing to do\n"
+    assert records(folder / "results") == before
+
+
+BLOCKED = """
+import importlib.abc, runpy, sys
+
+class Blocked(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        package, frame = name.partition(".")[0], sys._getframe(1)
+        while frame.f_globals.get("__name__", "").startswith("importlib"):
+            frame = frame.f_back
+        theirs = frame.f_globals.get("__name__", "").partition(".")[0] in ("typer", "pydantic", "annotated_types")
+        if package in ("ray", "faiss", "matplotlib") or (package == "pydantic" and not theirs):
+            raise ModuleNotFoundError("blocked: " + name, name=name)
+
+sys.meta_path.insert(0, Blocked())
+import naysay.runs.results  # which --json needs
+sys.argv = ["naysay", *sys.argv[1:]]
+runpy.run_module("naysay", run_name="__main__")
+"""
+
+
+def test_a_killed_driver_is_resumed_and_two_workers_give_the_records_of_one_process(done, tmp_path):
+    """The driver runs as on a GPU machine: without pydantic (but for typer's own use of it), ray, faiss and matplotlib."""
+    folder, _ = done
+    call = ["run", folder / "tiny.toml", "--results", tmp_path, "--note", "as it is", "--threads", 1]
+    driver = subprocess.Popen(
+        [sys.executable, "-c", BLOCKED, "paper", *map(str, call), "--workers", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        deadline = time.monotonic() + 300
+        while len(first := records(tmp_path)) < 3 and time.monotonic() < deadline:  # the third one shares labels
+            assert driver.poll() is None, driver.stderr.read().decode()
+            time.sleep(0.01)
+    finally:
+        driver.kill()
+        driver.communicate()
+    assert 3 <= len(first) < 7
+    said = naysay(*call, "--workers", 2)
+    assert f"{len(records(tmp_path))} runs done" not in said.stdout
+    assert {key: records(tmp_path)[key] for key in first} == first
+    assert timeless(tmp_path) == timeless(folder / "results")
+
+
+def test_sharing_measures_as_the_library_does_by_hand():
+    """As it was measured when it gave the paper's figures on MNIST: the observer gets the labels that were trained on."""
+    digits, seed = datasets.load("digits"), 5
+    comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=seed), 10)
+    comp = transition.explicit_sharing(comp, digits.y_train, seed=seed)
+    observer = metrics.oracle_observer(digits.x_train, comp, digits.y_train, x_test=digits.x_test, y_test=digits.y_test)
+    trained = train(Config(epochs=2, normalise=False, seed=seed), digits.x_train, comp, observers=[observer])
+    told = {"dataset": "digits", "sharing": "explicit", "n_train": "all", "epochs": 2, "normalise": False, "seed": seed}
+    result = EXPERIMENTS["sharing"](told, Place())
+    assert result.figures == {name: trained.last_figures[name] for name in result.figures}
+    assert [epoch["confidence_unseen"] for epoch in result.history] == [epoch["confidence_unseen"] for epoch in trained.history]
+
+
+def test_quick_and_only_choose_among_the_runs(tmp_path):
+    spec = write(tmp_path)
+    quick = json.loads(naysay("run", spec, "--quick", "--dry-run", "--json", "--results", tmp_path).stdout)
+    assert (quick["wanted"], quick["done"]) == (5, 0)
+    only = json.loads(
+        naysay("run", spec, "--only", "scheme=none,rms", "--only", "seed=1", "--dry-run", "--json", "--results", tmp_path).stdout
+    )
+    assert only["wanted"] == 2
+    assert only["estimated_seconds"] > 0
+    assert list(tmp_path.iterdir()) == [spec]
+
+
+def test_numbers_may_be_typed_as_one_likes():
+    runs = wanted(get("tab-main"), only={"learning_rate": ["1e-3"], "fine_tune": ["false"], "dataset": ["cifar10"]})
+    assert {run.values["learning_rate"] for run in runs} == {0.001}
+    with pytest.raises(InputError, match="unknown learning_rate '3e-3'"):
+        wanted(get("tab-main"), only={"learning_rate": ["3e-3"]})
+
+
+def test_after_the_limit_no_run_is_started(tmp_path):
+    said = naysay("run", write(tmp_path), "--limit", 0, "--results", tmp_path, *HERE)
+    assert "0 runs done" in said.stdout
+    assert "7 not started (--limit)" in said.stdout
+    assert not records(tmp_path)
+
+
+def test_a_set_that_cannot_be_had_is_reported_and_the_rest_goes_on(tmp_path):
+    text = SPEC.replace('dataset = "digits"', 'dataset = ["digits", "kmnist-partial"]', 1).replace("seed = [0, 1]", "seed = 0", 1)
+    spec, results = write(tmp_path, text), tmp_path / "results"
+    said = naysay("run", spec, "--only", "scheme=none", "--data", tmp_path / "data", "--results", results, *HERE)
+    assert "1 of them need kmnist-partial" in said.stderr
+    assert f"Put kmnist-partial.npz in {tmp_path / 'data'}" in said.stderr
+    assert [record["values"]["dataset"] for record in records(results).values()] == ["digits"]
+
+
+def test_a_missing_encoder_comes_with_the_command_that_makes_it(tmp_path):
+    said = naysay("run", "tab-main", "--quick", "--only", "dataset=cifar10", "--weights", tmp_path, "--results", tmp_path, "--dry-run")
+    assert "16 of them cannot run: the encoder" in said.stderr  # 4 losses x 4 schemes; the 4 runs without sharing need none
+    assert "naysay pretrain cifar10 --out" in said.stderr
+
+
+def test_a_run_that_fails_is_told_at_the_end_and_the_others_are_done(tmp_path):
+    spec = write(
+        tmp_path,
+        SPEC.replace('model = "mlp"', 'model = "mlp"\nlearning_rate = [1e-3, 1e30]').replace(
+            "[origin]", '[origin]\nlearning_rate = "ours"'
+        ),
+    )
+    call = ("run", spec, "--only", "scheme=none", "--only", "seed=0", "--results", tmp_path / "results", *HERE)
+    said = naysay(*call, code=1)
+    assert "1 run done" in said.stdout
+    assert "1 failed" in said.stdout
+    assert "training diverged in epoch 1" in said.stderr
+    assert "1 recorded, 1 missing" in naysay(*call, code=1).stderr  # a failure is no record: it is tried again
+
+
+WRONG = {
+    "an unknown value": ('model = "mlp"', 'modle = "mlp"', "unknown value of a classifier run 'modle': did you mean model"),
+    "a value without origin": ('loss = "ours"\n', "", "the value loss has no origin"),
+    "a missing table": ("[show]", "[shown]", "unknown part of a spec 'shown': did you mean show?"),
+    "no table at all": (SPEC[SPEC.index("[show]") :], "", "must have a table [show]"),
+    "the wrong kind": ("epochs = 2", 'epochs = "two"', "epochs must be a whole number; got 'two'"),
+    "a truth for a number": ("epochs = 2", "epochs = true", "epochs must be a whole number; got True"),
+    "an unknown word": (
+        'sharing = ["original", "explicit"]',
+        'sharing = "explicite"',
+        "unknown sharing 'explicite': did you mean explicit?",
+    ),
+    "a kind that is none": ('kind = "table"', 'kind = "tabel"', "unknown kind of spec 'tabel': did you mean table?"),
+    "an unknown experiment": ('experiment = "decoding"', 'experiment = "decode"', "unknown experiment 'decode': did you mean decoding?"),
+    "an empty axis": ("seed = [0, 1]", "seed = []", "seed is an empty list"),
+    "something needed": ("held_out = 0.1\n", "", "a classifier run needs the value held_out"),
+    "a quick value for nothing": ("[quick]\n", "[quick]\nflip = true\n", "unknown value for --quick to replace 'flip'"),
+    "no TOML": ("[values]", "[values", "is not valid TOML"),
+    "an unknown loss": ('loss = "scl-nl"', 'loss = "slc-nl"', "unknown loss 'slc-nl': did you mean scl-nl"),
+    "an unknown scheme": ('["none", "rms"]', '["none", "rns"]', "unknown scheme 'rns': did you mean rss or rms?"),
+    "an unknown model": ('model = "mlp"', 'model = "mpl"', "unknown model 'mpl': did you mean mlp?"),
+    "an unknown set": ('dataset = "digits"', 'dataset = "digit"', "unknown dataset of a spec 'digit': did you mean digits?"),
+    "an unknown spec to extend": ('kind = "table"', 'kind = "table"\nextends = "tab-man"', "unknown table or figure to extend 'tab-man'"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(WRONG))
+def test_a_spec_of_ones_own_is_refused_in_a_sentence(case, tmp_path):
+    old, new, says = WRONG[case]
+    assert old in SPEC
+    said = naysay("run", write(tmp_path, SPEC.replace(old, new, 1)), "--dry-run", "--results", tmp_path, code=2).stderr
+    assert says in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("tab-mian",), "unknown table or figure 'tab-mian': did you mean tab-main"),
+        (("nowhere.toml",), "the spec nowhere.toml cannot be read"),
+        (("tab-main", "--only", "los=pc"), "unknown value 'los': did you mean loss"),
+        (("tab-main", "--only", "loss=slc-nl"), "unknown loss 'slc-nl': did you mean scl-nl"),
+        (("tab-main", "--only", "loss"), "--only must be VALUE=A,B"),
+        (("tab-baselines", "--only", "loss=scl-nl", "--only", "learning_rate=0.5"), "unknown learning_rate '0.5'"),
+    ],
+    ids=["spec", "file", "name", "value", "form", "number"],
+)
+def test_typos_on_the_command_line_are_told_the_nearest_names(arguments, says, tmp_path):
+    assert says in naysay("run", *arguments, "--dry-run", "--results", tmp_path, code=2).stderr
+
+
+def test_a_spec_may_extend_one_of_ours(tmp_path):
+    text = 'extends = "tab-main"\ntitle = "One cell"\n[values]\ndataset = "cifar10"\nloss = "pc"\nscheme = "dms"\n'
+    runs = wanted(get(str(write(tmp_path, text))), quick=True)
+    assert [run.key for run in runs] == [
+        run.key for run in wanted(get("tab-main"), quick=True, only={"dataset": ["cifar10"], "loss": ["pc"], "scheme": ["dms"]})
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_values_of_every_shipped_run_are_accepted(name):
+    for quick in (False, True):
+        for run in wanted(get(name), quick=quick):
+            plans.check(run)
+            assert set(run.values) <= set(get(name).origin)
+
+
+def test_names_of_training_values_and_their_kinds_are_those_of_the_config():
+    kinds = {field.name: (field.type,) for field in dataclasses.fields(Config)}
+    assert {name: kinds[name] for name in values.TRAINING} == dict(values.TRAINING)
+    assert config({"dataset": "digits", "loss": "pc", "seed": 4}) == Config(loss="pc", seed=4)
+    assert set(values.EXPERIMENTS) == set(EXPERIMENTS)
+
+
+def test_keys_stay_what_they_are():
+    """A key that changes orphans every record: if this fails, so does the table that was run for days."""
+    first = {name: wanted(get(name))[0].key for name in ("tab-explicit", "tab-main", "clcifar10-simulated", "tab-baselines")}
+    assert first == {
+        "tab-explicit": "3c3c76b61596eb73",
+        "tab-main": "bdb8434331779297",
+        "clcifar10-simulated": "e065c727ddc335df",
+        "tab-baselines": "8aa6e1e83e317f74",
+    }
+    assert wanted(get("fig-implicit"))[0].key == first["tab-explicit"]  # tables that share runs share records
+
+
+def test_the_list_counts_what_is_recorded(tmp_path):
+    run = wanted(get("tab-explicit"), quick=True)[0]
+    ledger(tmp_path, run.experiment).add({"key": run.key, "figures": {}})
+    listed = {row["name"]: row for row in json.loads(naysay("list", "--results", tmp_path, "--json").stdout)["specs"]}
+    assert set(listed) == set(NAMES)
+    assert listed["tab-explicit"]["quick"] == {"recorded": 1, "wanted": 6}
+    assert listed["tab-explicit"]["full"] == {"recorded": 0, "wanted": 30}
+    assert listed["fig-implicit"]["quick"]["recorded"] == 1
+    assert "1 / 6" in naysay("list", "--results", tmp_path).stdout
+
+
+def test_runs_that_share_a_compilation_come_one_after_another():
+    runs = wanted(get("tab-main"), quick=True)
+    order = compiled.in_groups(runs)
+    assert sorted(run.key for run in order) == sorted(run.key for run in runs)
+    groups = [compiled.group(run.experiment, run.values) for run in order]
+    changes = sum(one != other for one, other in itertools.pairwise(groups))
+    assert changes + 1 == len(set(groups)) == 8  # four losses, with 10 and with 20 classes
+
+
+def test_a_second_learner_of_the_same_settings_is_not_compiled_again():
+    """What the order of the runs relies on: torch keeps compiled code with the function, and finds it for other weights."""
+    from torch._dynamo.testing import CompileCounter
+
+    torch.compiler.reset()
+    counter = CompileCounter()
+    for seed, loss in enumerate(("scl-nl", "scl-nl", "l-w", "scl-nl")):
+        learner: Learner = build_learner(Config(loss=loss, seed=seed), (4,), 3, None)
+        torch.compile(learner, backend=counter)(torch.ones(5, 4), torch.eye(3)[[0, 1, 2, 0, 1]])
+    assert counter.frame_count == 2
+    torch.compiler.reset()
+
+
+def test_the_time_is_taken_from_records_of_the_same_hardware(tmp_path):
+    run = wanted(get(str(write(tmp_path))))[0]
+    environment = training_records.environment(data.device(), 1)
+    record = {"experiment": run.experiment, "values": dict(run.values), "seconds": 10.0, "environment": environment}
+    longer = dataclasses.replace(run, values={**run.values, "epochs": 2 * run.values["epochs"]})
+    told = estimate([run, longer], [record])
+    assert told.seconds == pytest.approx(30)
+    assert "records" in told.source
+    assert "probe" not in told.source
+    elsewhere = record | {"environment": {"hardware": {"name": "a machine far away"}}}
+    assert "probe" in estimate([run], [elsewhere]).source
+
+
+def test_smaller_training_sets_lie_within_larger_ones():
+    small, large = (set(data.training_rows(1000, n, seed=2).tolist()) for n in (50, 400))
+    assert small < large
+    assert data.training_rows(5, "all", seed=2).tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(InputError, match="n_train must be 1 to 5"):
+        data.training_rows(5, 6, seed=0)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """A data folder with 30 images that pass for cifar10, some annotated, and an encoder of random weights for them."""
+    folder, rng = tmp_path_factory.mktemp("photos"), np.random.default_rng(0)
+    x, y = rng.integers(0, 256, (30, 32, 32, 3)).astype(np.uint8), np.arange(30) % 10
+    arrays = {"x_train": x, "y_train": y, "x_test": x[:10], "y_test": y[:10], "classes": np.array(datasets.CATALOG["cifar10"].classes)}
+    store.write(folder / "cifar10.npz", arrays)
+    store.write(folder / "aclcifar10.npz", {**arrays, "comp_train": (y[:, None] + np.arange(1, 5)) % 10})
+    store.write(folder / "clcifar10.npz", arrays)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        features.save_encoder(folder / "weights" / "cifar10.safetensors", resnet18_encoder(), {})
+    return Place(str(folder), str(folder / "weights"))
+
+
+def test_labels_are_drawn_given_or_simulated(photos):
+    drawn = data.complementary("cifar10", 0, photos)
+    assert ((drawn > 0).sum(1) == 1).all()
+    given = data.complementary("aclcifar10", 0, photos)
+    assert given[0].nonzero()[:, 0].tolist() == [1, 2, 3]  # the first three of four
+    assert torch.equal(given, data.complementary("aclcifar10", 1, photos))
+    simulated = data.complementary("clcifar10-simulated", 0, photos)
+    assert ((simulated > 0).sum(1) == 3).all()
+    assert torch.equal(simulated, data.complementary("clcifar10-simulated", 0, photos))
+    assert not torch.equal(simulated, data.complementary("clcifar10-simulated", 1, photos))
+    assert data.about("clcifar10-simulated", photos, None)["simulated"]
+    assert not data.about("aclcifar10", photos, None)["simulated"]
+    with pytest.raises(InputError, match="has no annotations"):
+        data.complementary("clcifar10", 0, photos)
+
+
+def test_the_space_is_the_encoders_features_of_length_1(photos):
+    found = space.of("aclcifar10", photos)
+    card = json.loads((Path(photos.weights) / "cifar10.json").read_text())
+    assert found.encoder == {"name": "cifar10", "hash": card["sha256"]}
+    assert found.train.shape == (30, 512)
+    assert torch.allclose(found.train.norm(dim=1), torch.ones(30), atol=1e-5)  # float32
+    assert space.of("aclcifar10", photos) is found
+
+
+def test_fine_tuning_puts_the_encoder_into_the_model(photos, tmp_path):
+    """Seen by an encoder that does not fit, which training refuses before it begins."""
+    told = {"dataset": "cifar10", "scheme": "none", "fine_tune": True, "held_out": 0.1, "seed": 0, "model": "resnet18"}
+    features.save_encoder(tmp_path / "cifar10.safetensors", resnet18_encoder(1), {})
+    with pytest.raises(InputError, match=r"cifar10.safetensors is not the encoder of this model.*\(64, 1, 3, 3\)"):
+        perform("k", "classifier", told, dataclasses.replace(photos, weights=str(tmp_path)))
+    with pytest.raises(InputError, match="naysay pretrain cifar10"):
+        perform("k", "classifier", told, dataclasses.replace(photos, weights="nowhere"))
+    with pytest.raises(InputError, match="there is no encoder for digits"):
+        perform("k", "classifier", told | {"dataset": "digits"}, photos)
+
+
+def test_the_example_in_the_docs_is_a_spec(tmp_path):
+    page = (Path(__file__).parent.parent / "docs" / "PAPER.md").read_text()
+    example = page[page.index('    kind = "table"') : page.index("`extends = ")]
+    runs = wanted(get(str(write(tmp_path, textwrap.dedent(example)))))
+    assert len(runs) == 12
+    for run in runs:
+        plans.check(run)

@@ -1,0 +1,485 @@
+"""The paper's tables with records in them. All records here are synthetic: made by this file, of runs that nobody did."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from rich.console import Console
+from typer.testing import CliRunner
+
+from naysay import paper
+from naysay.cli import app
+from naysay.engine import Ledger
+from naysay.paper import figures, reproduction, words
+from naysay.paper.cells import cells
+from naysay.paper.checks import landed, orders
+from naysay.paper.choosing import standings
+from naysay.paper.plots import Dots, picture
+from naysay.paper.provenance import provenance
+from naysay.paper.published import published
+from naysay.paper.show import as_json, printed, read, told
+from naysay.paper.table import cuts, lines, sections
+
+ROOT = Path(__file__).parent.parent
+MAIN, EXPLICIT, IMPLICIT = paper.get("tab-main"), paper.get("tab-explicit"), paper.get("fig-implicit")
+DMS = {"loss": "scl-nl", "scheme": "dms", "dataset": "cifar10"}
+
+
+def record(run, history=None, **given):
+    """A synthetic record of a run with the given figures."""
+    return {
+        "key": run.key,
+        "experiment": run.experiment,
+        "values": dict(run.values),
+        "figures": {"held_out": 0.5, **given},
+        **({"history": history} if history else {}),
+        "seconds": 60.0,
+        "data": {
+            "name": run.values["dataset"],
+            "hash": "ab" * 16,
+            "simulated": "simulated" in str(run.values["dataset"]),
+            "note": "SYNTHETIC",
+        },
+        "encoder": None,
+        "environment": {"versions": {"torch": "2.13.0"}, "hardware": {"name": "SYNTHETIC"}, "started": "2026-11-15T12:00:00+00:00"},
+    }
+
+
+def runs(spec, quick=False, **values):
+    """The spec's runs that have these values."""
+    return [run for run in paper.wanted(spec, quick=quick) if all(run.values.get(name) == value for name, value in values.items())]
+
+
+def cell_of(spec, records, figure="test_accuracy", **place):
+    (found,) = [cell for cell in cells(spec, records) if cell.figure == figure and dict(cell.place) == place]
+    return found
+
+
+def five(accuracies=(0.88, 0.89, 0.90, 0.89, 0.89), **values):
+    """The full runs of SCL-NL + DMS on CIFAR10, with one test accuracy for each seed."""
+    return [record(run, test_accuracy=accuracies[run.values["seed"]]) for run in runs(MAIN, **{**DMS, **values})]
+
+
+def curve(last, epochs=30):
+    return [{"epoch": epoch, "confidence_seen": 0.1 / epoch, "confidence_unseen": 0.1 / epoch + last} for epoch in range(1, epochs + 1)]
+
+
+def tables():
+    """Synthetic records of two tables that are quick but for one full cell."""
+    height = {"none": 0.5, "rss": 0.8, "rms": 0.87, "dss": 0.83, "dms": 0.875}
+    quick = [*runs(MAIN, quick=True, dataset="cifar10"), *runs(paper.get("clcifar10-simulated"), quick=True)]
+    return [*five(), *(record(run, test_accuracy=height[run.values["scheme"]]) for run in quick)]
+
+
+def some_of_everything():
+    """Synthetic records for tables and figures."""
+    found = tables()
+    for run in runs(paper.get("fig-neighbours"), quick=True):
+        found.append(record(run, test_accuracy=0.9 - run.values["n_neighbors"] / 1e4))
+    for run in [*runs(IMPLICIT, dataset="mnist"), *runs(paper.get("fig-efficiency"), quick=True, dataset="mnist")]:
+        size = 60_000 if run.values["n_train"] == "all" else run.values["n_train"]
+        efficiency = 0.6 + size / 3e5 + (0.05 if run.values["optimizer"] == "sgd" else 0)
+        given = {"train_accuracy": 0.5 + size / 2e5, "test_accuracy": 0.5 + size / 2.1e5, "sharing_efficiency": efficiency}
+        last = curve(0.007 + run.values["seed"] / 1e4)
+        found.append(record(run, last, confidence_seen=0.003, confidence_unseen=last[-1]["confidence_unseen"], **given))
+    return list({one["key"]: one for one in reversed(found)}.values())
+
+
+def keep(records, folder):
+    """A results folder that holds the records."""
+    for one in records:
+        Ledger(folder / f"{one['experiment']}.jsonl").add(one)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A results folder with some synthetic records of everything."""
+    return keep(some_of_everything(), tmp_path_factory.mktemp("results"))
+
+
+def naysay(*arguments, code=0):
+    done = CliRunner().invoke(app, ["paper", *map(str, arguments)])
+    assert done.exit_code == code, (done.exit_code, done.output, done.exception)
+    return done
+
+
+# What the paper says
+
+
+def test_the_published_numbers_are_all_there():
+    counts = {name: len(published(name).values) for name in paper.NAMES}
+    assert counts["tab-main"] == 80
+    assert counts["tab-explicit"] == 18
+    assert counts["tab-baselines"] == 16
+    assert counts["clcifar10-simulated"] == counts["clcifar20-simulated"] == 20
+    assert published("fig-implicit").at({"label": "MNIST, MLP"}, "confidence_unseen") == 0.0073
+    assert published("fig-implicit").at({"label": "MNIST, MLP"}, "sharing_efficiency") == 0.9343
+
+
+@pytest.mark.parametrize("name", paper.NAMES)
+def test_every_published_number_has_its_cell_and_what_has_none_says_so(name):
+    shown = [cell.published for cell in cells(paper.get(name), []) if cell.published is not None]
+    assert len(shown) == len(published(name).values)
+    assert published(name).values or "at hand" in " ".join(told(paper.get(name), cells(paper.get(name), [])))
+
+
+def test_published_numbers_stand_where_the_paper_has_them():
+    def at(name, figure="test_accuracy", **place):
+        return round(published(name).at(place, figure) * 100, 2)
+
+    assert at("tab-main", loss="ure-ga", scheme="dms", dataset="clcifar10") == 20.76
+    assert at("tab-main", loss="l-w", scheme="dss", dataset="cifar20") == 47.43
+    assert at("tab-explicit", "neighbouring_noise", label="CIFAR10, ResNet-18", sharing="explicit") == 1.21
+    assert at("tab-explicit", "train_accuracy", label="KMNIST, LeNet", sharing="original") == 92.95
+    assert at("tab-baselines", label="kNN decoding", dataset="clcifar20") == 27.59
+    assert at("clcifar20-simulated", loss="pc", scheme="rms", dataset="clcifar20-simulated") == 23.26
+
+
+# Statistics, worked out by hand
+
+
+def test_a_cell_is_mean_and_sd_over_seeds_and_its_difference_in_standard_errors():
+    cell = cell_of(MAIN, five(), **DMS)
+    assert cell.n == 5
+    assert cell.mean == pytest.approx(0.89)
+    assert cell.sd == pytest.approx(0.00707106781)  # sqrt((0.01² + 0.01²) / 4)
+    assert cell.difference == pytest.approx(0.89 - 0.8872)
+    assert cell.error == pytest.approx(0.00447213595)  # sqrt(sd²/5 + sd²/5)
+    assert cell.in_errors == pytest.approx(0.62609904)
+    assert cell.verdict == "on"
+
+
+def test_with_fewer_seeds_the_paper_still_counts_five():
+    records = [one for one in five() if one["values"]["seed"] < 2]  # 0.88 and 0.89
+    cell = cell_of(MAIN, records, **DMS)
+    assert cell.n == 2
+    assert cell.error == pytest.approx(0.00591607978)  # sd 0.00707106781; sqrt(sd²/2 + sd²/5)
+
+
+def test_a_mean_beyond_two_standard_errors_is_below_or_above():
+    assert cell_of(MAIN, five([0.85, 0.851, 0.849, 0.85, 0.85]), **DMS).verdict == "below"
+    assert cell_of(MAIN, five([0.92, 0.921, 0.919, 0.92, 0.92]), **DMS).verdict == "above"
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "verdict"), [(0.8772, "on"), (0.8972, "on"), (0.8771, "below"), (0.8973, "above")], ids=["-1", "+1", "-1.01", "+1.01"]
+)
+def test_a_single_run_has_no_sd_and_is_on_the_paper_within_one_point(accuracy, verdict):
+    (run,) = runs(MAIN, quick=True, **DMS)
+    cell = cell_of(MAIN, [record(run, test_accuracy=accuracy)], **DMS)
+    assert cell.n == 1
+    assert cell.sd is None
+    assert cell.error is None
+    assert cell.in_errors is None
+    assert cell.verdict == verdict
+
+
+def test_a_single_run_of_a_small_figure_is_held_to_a_tenth_of_it():
+    (run,) = runs(EXPLICIT, quick=True, dataset="mnist", sharing="original")
+    place = {"label": "MNIST, MLP", "sharing": "original"}
+    for noise, verdict in ((0.0080, "on"), (0.0081, "above"), (0.0065, "below")):  # published 0.73 %
+        assert cell_of(EXPLICIT, [record(run, neighbouring_noise=noise)], "neighbouring_noise", **place).verdict == verdict
+
+
+def test_seeds_that_agree_exactly_have_no_standard_errors_to_count_in():
+    cell = cell_of(MAIN, five([0.9] * 5), **DMS)
+    assert cell.sd == 0
+    assert cell.in_errors is None
+    assert cell.verdict == "above"
+
+
+# Which records stand for a cell
+
+
+def test_each_seed_is_represented_by_the_setting_that_complementary_labels_chose():
+    records = []
+    for run in runs(MAIN, **DMS):
+        chosen = run.values["learning_rate"] == 1e-4 and run.values["weight_decay"] == 1e-5
+        records.append(record(run, held_out=0.8 if chosen else 0.7, test_accuracy=0.5 if chosen else 0.99))
+    cell = cell_of(MAIN, records, **DMS)
+    assert cell.values == (0.5,) * 5  # the test accuracy of others was higher
+    assert cell.standing.kind == "full"
+    assert not cell.standing.cut
+
+
+def test_the_best_epochs_table_chooses_by_its_own_criterion():
+    best = paper.get("tab-best-epoch")
+    records = []
+    for number, run in enumerate(runs(best, **DMS, seed=0)):
+        records.append(record(run, held_out=number, best_held_out=-number, best_test_accuracy=number / 10, test_accuracy=number / 10))
+    assert cell_of(best, records, "best_test_accuracy", **DMS).values == (0.0,)
+    assert cell_of(MAIN, records, **DMS).values == (0.5,)
+
+
+def test_a_diverged_run_is_chosen_last_and_an_unmeasured_figure_is_no_zero():
+    settings = runs(MAIN, **DMS, seed=0)
+    records = [record(settings[0], test_accuracy=0.1), *(record(run, test_accuracy=0.8) for run in settings[1:])]
+    records[0]["figures"]["held_out"] = None
+    assert cell_of(MAIN, records, **DMS).values == (0.8,)
+    lost = [record(run, test_accuracy=None) for run in settings]
+    cell = cell_of(MAIN, lost, **DMS)
+    assert cell.n == 0
+    assert cell.mean is None
+    assert cell.verdict == ""
+
+
+def test_full_runs_come_before_quick_ones_and_quick_before_a_part_of_the_full():
+    quick = [record(run, test_accuracy=0.7) for run in runs(MAIN, quick=True, **DMS)]
+    full = five()
+    assert cell_of(MAIN, [*quick, *full], **DMS).standing.kind == "full"
+    almost = cell_of(MAIN, [*quick, *full[1:]], **DMS)
+    assert almost.standing.kind == "quick"
+    assert almost.values == (0.7,)
+    part = cell_of(MAIN, full[1:], **DMS)
+    assert part.standing.kind == "partial"
+    assert cell_of(MAIN, [], **DMS).standing.kind == "missing"
+
+
+def test_a_cell_says_what_was_cut():
+    def cut(records):
+        return cell_of(MAIN, records, **DMS).standing.cut
+
+    assert (
+        cut([record(run, test_accuracy=0.7) for run in runs(MAIN, quick=True, **DMS)]) == "30 of 200 epochs, 1 of 5 seeds, 1 of 6 settings"
+    )
+    full = five()
+    assert cut([one for one in full if one["values"]["seed"] < 3]) == "3 of 5 seeds"
+    assert cut(full[1:]) == "grid incomplete: 5 to 6 of 6 settings"
+    assert cut([one for one in full if one["values"]["seed"] == 0][:2]) == "1 of 5 seeds, grid incomplete: 2 of 6 settings"
+
+
+def test_a_quick_run_that_is_a_full_run_too_is_called_partial():
+    table = paper.get("tab-baselines")
+    (run,) = runs(table, quick=True, dataset="cifar10", held_out=0.1, scheme=None)
+    cell = cell_of(table, [record(run, test_accuracy=0.86)], label="kNN decoding", dataset="cifar10")
+    assert (cell.standing.kind, cell.standing.cut) == ("partial", "1 of 5 seeds")
+
+
+def test_failed_runs_are_counted_and_stand_for_nothing():
+    failed = [{"key": run.key, "failed": "out of memory", "attempts": 3} for run in runs(MAIN, **DMS)[:2]]
+    cell = cell_of(MAIN, failed, **DMS)
+    assert (cell.standing.kind, cell.standing.failed, cell.n) == ("missing", 2, 0)
+    assert provenance(MAIN, failed).runs() == ["2 failed"]
+
+
+def test_every_run_of_a_spec_belongs_to_exactly_one_place():
+    for name in paper.NAMES:
+        spec = paper.get(name)
+        records = [record(run) for run in paper.wanted(spec)]
+        assert all(standing.kind == "full" and not standing.cut for standing in standings(spec, records)), name
+
+
+# How it is shown
+
+
+def test_rows_show_ours_beside_the_published_with_their_marks():
+    table = paper.get("clcifar10-simulated")
+    found = cells(table, [record(run, test_accuracy=0.8) for run in runs(table, quick=True, loss="pc", scheme="dms")])
+    (section,) = sections(table, found)
+    rows = {row[0]: row[1:] for row in lines(section, cuts(found))}
+    assert rows["PC + DMS"] == ["80.00 (1)", "75.13", "+4.87", "above", "quick [1], simulated"]
+    assert rows["PC"] == ["missing", "40.69", "", "", ""]
+    full = cells(MAIN, five())
+    rows = {row[0]: row[1:] for row in lines(sections(MAIN, full)[0], cuts(full))}
+    assert rows["SCL-NL + DMS"] == ["89.00 ± 0.71 (5)", "88.72", "+0.28 (+0.6 se)", "on", ""]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.8872, "88.72"), (0.0073, "0.73"), (0.00036, "0.036"), (-0.015, "−1.50"), (0.0, "0.00"), (None, "missing")]
+)
+def test_shares_are_written_in_percent(share, text):
+    assert words.percent(share) == text
+
+
+@pytest.mark.parametrize("name", paper.NAMES)
+def test_a_terminal_of_100_columns_is_enough(name):
+    spec = paper.get(name)
+    console = Console(width=100, record=True, file=io.StringIO())
+    its = cells(spec, [record(run, **dict.fromkeys(words.FIGURES, 0.123456 + run.values["seed"] / 100)) for run in paper.wanted(spec)])
+    for part in printed(spec, its):
+        console.print(part)
+    text = console.export_text()
+    assert "…" not in text
+    for cell in (cell for cell in its if cell.n):
+        assert f"{words.percent(cell.mean)} ± {words.percent(cell.sd, cell.mean)} (5)" in text  # never broken over two lines
+
+
+def test_the_order_of_schemes_is_checked_and_exceptions_are_named():
+    found = cells(MAIN, tables())
+    known, unknown = orders(found)
+    assert len(known) == 16  # four losses, four pairs
+    assert unknown == 80  # five more data sets
+    assert all(pair.holds for pair in known)
+    run = runs(MAIN, quick=True, loss="pc", scheme="rms", dataset="cifar10")[0]
+    swapped = [record(run, test_accuracy=0.75) if one["key"] == run.key else one for one in tables()]
+    broken = [str(pair) for pair in orders(cells(MAIN, swapped))[0] if not pair.holds]
+    assert broken == ["PC, CIFAR10: RMS 75.00 is not over RSS 80.00"]
+
+
+def test_where_cells_land_is_counted():
+    assert landed(cells(MAIN, five())) == "0 below, 1 on, 0 above the paper, 79 of 80 without a record"
+
+
+def test_json_holds_every_cell(results):
+    told = json.loads(naysay("show", "tab-main", "--results", results, "--json").stdout)
+    assert told == json.loads(json.dumps(as_json(MAIN, cells(MAIN, read(results)))))
+    assert len(told["cells"]) == 120
+    (cell,) = [cell for cell in told["cells"] if cell["place"] == DMS]
+    assert (cell["n"], cell["runs"], cell["verdict"], cell["published"]) == (5, "full", "on", 0.8872)
+    assert cell["mean"] == pytest.approx(0.89)
+    assert len(cell["keys"]) == 5
+    missing = [cell for cell in told["cells"] if cell["runs"] == "missing"]
+    assert len(missing) == 100
+    assert all(cell["mean"] is None and cell["n"] == 0 for cell in missing)
+
+
+def test_show_prints_the_table(results):
+    text = naysay("show", "tab-main", "--results", results).stdout
+    assert "89.00 ± 0.71 (5)" in text
+    assert "[1] 30 of 200 epochs, 1 of 5 seeds, 1 of 6 settings." in text
+    assert "No record yet: CIFAR20; CLCIFAR10; CLCIFAR20; ACLCIFAR10; ACLCIFAR20." in text
+
+
+def test_a_spec_of_ones_own_is_shown_too(tmp_path):
+    own = tmp_path / "mine.toml"
+    own.write_text('extends = "tab-main"\ntitle = "Mine"\n[values]\nloss = ["scl-nl"]\ndataset = ["digits"]\n')
+    spec = paper.get(str(own))
+    found = cells(spec, [record(run, test_accuracy=0.9) for run in runs(spec, scheme="dms")])
+    assert [cell.n for cell in found] == [0, 0, 0, 0, 5]
+    assert "No published values are known for this." in told(spec, found)
+
+
+# Pictures
+
+
+@pytest.mark.parametrize("name", ["fig-implicit", "fig-efficiency", "fig-neighbours", "tab-main"])
+def test_the_picture_is_1600_pixels_wide_and_not_empty(name, results, tmp_path):
+    path = tmp_path / f"{name}.png"
+    naysay("show", name, "--results", results, "--png", path)
+    image = Image.open(path).convert("RGB")
+    assert image.width == 1600
+    assert 400 <= image.height <= 1600
+    blue = [int(figures.COLOURS[0][at : at + 2], 16) for at in (1, 3, 5)]
+    apart = np.abs(np.asarray(image, dtype=int) - blue).max(2)
+    assert (apart < 25).sum() > 200  # lines are slightly translucent, so not quite this blue
+    naysay("show", name, "--results", results, "--png", path, code=2)  # a file that is there is not replaced unasked
+
+
+def test_without_records_there_is_a_sentence_and_no_picture(tmp_path):
+    for option in ("--png", "--html"):
+        path = tmp_path / f"empty.{option[2:]}"
+        done = naysay("show", "fig-implicit", "--results", tmp_path, option, path, code=2)
+        assert "no record" in done.stderr
+        assert not path.exists()
+    text = naysay("show", "fig-implicit", "--results", tmp_path / "nowhere").stdout
+    assert "No record yet: everything." in text
+    assert "naysay paper run fig-implicit" in text
+
+
+def test_a_curve_is_the_mean_over_seeds_and_its_band_their_range():
+    records = [
+        record(run, curve(0.01 * run.values["seed"], 3), confidence_seen=0.1, confidence_unseen=0.1)
+        for run in runs(IMPLICIT, dataset="mnist")
+    ]
+    (panel,) = picture(IMPLICIT, cells(IMPLICIT, records)).panels
+    seen, unseen = panel.lines
+    assert list(seen.x) == [1, 2, 3]
+    assert list(seen.y) == pytest.approx([10, 5, 10 / 3])
+    assert list(unseen.y) == pytest.approx([12, 7, 10 / 3 + 2])  # the mean of 0 to 4 points more
+    assert list(unseen.low) == pytest.approx([10, 5, 10 / 3])
+    assert list(unseen.high) == pytest.approx([14, 9, 10 / 3 + 4])
+    assert unseen.paper == pytest.approx((3, 0.73))
+
+
+def test_neighbours_are_drawn_in_order():
+    spec = paper.get("fig-neighbours")
+    records = [record(run, test_accuracy=run.values["n_neighbors"] / 1000) for run in reversed(runs(spec, dataset="cifar10"))]
+    (panel,) = picture(spec, cells(spec, records)).panels
+    assert [line.name for line in panel.lines] == ["DSS", "DMS"]
+    assert list(panel.lines[0].x) == [4, 8, 16, 32, 64, 128, 256]
+    assert list(panel.lines[0].y) == pytest.approx([0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6])
+
+
+def test_a_tables_picture_has_the_sections_with_records():
+    drawn = picture(MAIN, cells(MAIN, five()))
+    assert isinstance(drawn, Dots)
+    assert [title for title, _ in drawn.panels] == ["CIFAR10"]
+
+
+def test_the_colours_are_the_reports():
+    css = (ROOT / "src/naysay/report/assets/report.css").read_text()
+    assert re.findall(r"--c\d: (#\w{6})", css)[:10] == list(figures.COLOURS)
+
+
+@pytest.mark.parametrize(("name", "section"), [("tab-main", "results"), ("fig-implicit", "sharing"), ("fig-efficiency", "sharing")])
+def test_the_page_has_the_table_and_the_figure(name, section, results, tmp_path):
+    path = tmp_path / "page.html"
+    naysay("show", name, "--results", results, "--html", path)
+    text = path.read_text()
+    assert 'id="results-table"' in text
+    assert f'<section id="{section}"' in text
+    assert "SYNTHETIC" in text  # hardware and note, from the records
+    assert not re.search(r'="[^"]*\b(NaN|Infinity)\b', text)
+
+
+# docs/REPRODUCTION.md
+
+
+def test_the_same_records_give_the_same_page_and_pictures(tmp_path):
+    results, out, pictures = keep(tables(), tmp_path / "results"), tmp_path / "docs" / "REPRODUCTION.md", tmp_path / "docs" / "figures"
+    pictures.mkdir(parents=True)
+    (pictures / "clcifar20-simulated.png").write_bytes(b"of records that are gone")
+    naysay("write", "--results", results, "--out", out, "--figures", pictures)
+    shared = {"fig-neighbours", "tab-baselines"}  # they want some of the same runs
+    assert {path.stem for path in pictures.iterdir()} == {"tab-main", "clcifar10-simulated"} | shared
+    first = {path: path.read_bytes() for path in [out, *pictures.iterdir()]}
+    naysay("write", "--results", results, "--out", out, "--figures", pictures)
+    assert {path: path.read_bytes() for path in [out, *pictures.iterdir()]} == first
+    page = out.read_text()
+    assert "generated by `naysay paper write`" in page
+    assert "](figures/tab-main.png)" in page
+    assert "| SCL-NL + DMS | 89.00 ± 0.71 (5) | 88.72 | +0.28 (+0.6 se) | on |  |" in page
+    assert "30 full and 20 quick on SYNTHETIC, torch 2.13.0, 2026-11-15, 50 min in all" in page
+    assert "`naysay paper run tab-main --quick --only dataset=cifar10`" in page
+    assert "simulated labels; SYNTHETIC" in page
+    for line in re.findall(r"^\|.*", page, re.MULTILINE):
+        assert line.endswith("|")
+
+
+def test_the_page_in_the_repository_is_what_the_command_writes():
+    records = read(ROOT / "results")
+    tables = {name: cells(paper.get(name), records) for name in paper.NAMES}
+    found = (ROOT / "docs" / "REPRODUCTION.md").read_text(encoding="utf-8")
+    assert found == reproduction.page(tables, records, "figures"), "the records or the code have changed: run naysay paper write"
+    drawn = {f"{name}.png" for name, its in tables.items() if any(cell.n for cell in its)}
+    assert {path.name for path in (ROOT / "docs" / "figures").glob("*.png")} == drawn
+
+
+def test_every_remark_is_on_a_row_that_exists_and_its_evidence_is_there():
+    for name in paper.NAMES:
+        spec = paper.get(name)
+        shown = [text for section in sections(spec, cells(spec, [])) for text in (section.title, *(row for row, _ in section.rows))]
+        for remark in reproduction.remarks(name):
+            assert any(text.startswith(remark["row"]) for text in shown), remark
+            for path in re.findall(r"`([\w./]+/[\w./]+)`", remark["evidence"]):
+                assert (ROOT / path).exists(), path
+
+
+def test_a_remark_on_why_nothing_was_run_goes_when_something_was():
+    def page(records):
+        return reproduction.page({"fig-implicit": cells(IMPLICIT, records)}, records, "figures")
+
+    assert "Not run here" in page([])
+    given = dict.fromkeys(("confidence_seen", "confidence_unseen", "sharing_efficiency"), 0.5)
+    assert "Not run here" not in page([record(run, curve(0.0, 2), **given) for run in runs(IMPLICIT, dataset="kmnist")])
+
+
+def test_commands_name_the_part_that_was_run():
+    records = [record(run, test_accuracy=0.5) for run in runs(MAIN, quick=True, dataset="cifar20", loss="l-w")]
+    assert provenance(MAIN, records).commands() == ["naysay paper run tab-main --quick --only dataset=cifar20 --only loss=l-w"]
+    assert provenance(MAIN, []).commands() == ["naysay paper run tab-main", "naysay paper run tab-main --quick"]
