@@ -1,5 +1,6 @@
 """Algorithm 1 against its closed form and against plain loops, and everything `augment` accepts, refuses and reports."""
 
+import inspect
 import json
 import warnings
 
@@ -371,10 +372,13 @@ def test_describing_labels_of_different_rows_is_an_error():
 
 
 def test_nothing_in_augmentation_can_take_the_truth():
-    import inspect
-
     for name in augmentation.__all__:
         thing = getattr(augmentation, name)
         if inspect.isfunction(thing):
             assert "y_true" not in inspect.signature(thing).parameters
     assert "y_true" not in inspect.signature(propagate).parameters
+
+
+def test_augment_and_augment_report_take_the_same():
+    """Written out twice for help() and type checkers, so this holds them together."""
+    assert inspect.signature(augment).parameters == inspect.signature(augment_report).parameters

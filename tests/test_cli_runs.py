@@ -101,3 +101,24 @@ def test_unlabelled_rows_receive_and_are_trained_on():
     none, dms = fitted.attempts
     assert int((none.shared.sum(1) > 0).sum()) == 27
     assert int((dms.shared.sum(1) > 0).sum()) == 57  # all training rows: 60 less a tenth of the 30 labelled
+
+
+def test_an_estimated_transition_owes_nothing_to_the_labels_that_judge():
+    draw = np.random.default_rng(0)
+    y = draw.integers(0, 3, 300)
+    x = (np.eye(4)[y] * 6 + draw.normal(size=(300, 4))).astype(np.float32)
+    comp = labels.from_indices((y + draw.choice([1, 2], 300, p=[0.8, 0.2])) % 3, 3)
+    _, held = split(comp, 0.1, 0)
+    other = comp.clone()
+    other[held] = other[held].roll(1, dims=1)
+    settings = runs.Settings(Config(epochs=1), ("none",), assume="estimated")
+    ids = np.arange(300).astype(object)
+    one, two = (
+        runs.fit(runs.Labelled(Items(ids, x), given, ("a", "b", "c")), settings, progress=False, tell=lambda line: None)
+        for given in (comp, other)
+    )
+    assert torch.equal(one.held, held)
+    assert torch.equal(one.T, two.T)
+    assert one.chosen.estimate.value != two.chosen.estimate.value
+    # not uniform: the class after the true one is named four times as often as the one before it
+    assert all(one.T[k, (k + 1) % 3] > 0.65 for k in range(3))

@@ -119,18 +119,18 @@ def _depth_first(indices: Any, followed: int) -> Any:
     return order
 
 
-_compiled_rows = numba.njit(nogil=True, cache=True)(_rows)
-_compiled_depth_first = numba.njit(nogil=True, cache=True)(_depth_first)
+compiled_rows = numba.njit(nogil=True, cache=True)(_rows)
+compiled_depth_first = numba.njit(nogil=True, cache=True)(_depth_first)
 
 
 def run(indices: Tensor, weights: Tensor, given: Tensor, alpha: float, iterate: Callable[[Step, Tensor, Tensor], Rounds]) -> Rounds:
     """The rounds of `iterate` over rows in walking order; labels go in and come out (n, K) in the order given."""
     (n, classes), k = given.shape, indices.shape[1]
-    order = torch.from_numpy(_compiled_depth_first(indices.numpy(), min(FOLLOWED, k)))
+    order = torch.from_numpy(compiled_depth_first(indices.numpy(), min(FOLLOWED, k)))
     place = torch.empty_like(order).scatter_(0, order.long(), torch.arange(n, dtype=torch.int32))
     # indices are moved and renumbered; plain numpy arrays, for their huge pages
     walked = place.numpy()[indices.numpy()[order.numpy()]].astype(np.uint16 if n <= 2**16 else np.uint32)
-    own, shared, spare = _buffers(3, n, padded(classes))
+    own, shared, spare = buffers(3, n, padded(classes))
     shared[:, :classes] = given.index_select(0, order)
     torch.mul(shared, alpha, out=own)
     fixed = walked, weights.numpy()[order.numpy()], own.numpy()
@@ -140,14 +140,14 @@ def run(indices: Tensor, weights: Tensor, given: Tensor, alpha: float, iterate: 
 
         def step(source: Tensor, out: Tensor) -> None:
             arrays = *fixed, source.numpy(), out.numpy()
-            for part in [pool.submit(_compiled_rows, *arrays, *cut) for cut in pairwise(cuts)]:
+            for part in [pool.submit(compiled_rows, *arrays, *cut) for cut in pairwise(cuts)]:
                 part.result()
 
         last, before, done = iterate(step, shared, spare)
     return last[:, :classes].index_select(0, place), before[:, :classes].index_select(0, place), done
 
 
-def _buffers(count: int, n: int, width: int) -> Tensor:
+def buffers(count: int, n: int, width: int) -> Tensor:
     """Zeros (count, n, width) float32 that start on a cache line."""
     size = count * n * width
     memory = np.zeros(size + CACHE_LINE // 4, dtype=np.float32)

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from naysay.errors import InputError, unknown
-from naysay.neighbors.progress import track
+from naysay.progress import track
 
 # step(shared, out) writes one round, out = own + weights @ shared, between two (n, K) buffers
 Step = Callable[[Tensor, Tensor], None]

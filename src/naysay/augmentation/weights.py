@@ -41,11 +41,15 @@ def auto_gamma(distances: Tensor) -> float:
     dimensions does. Where most rows have k neighbours at one distance it is the median over the other rows; where all have, weights
     are equal whatever gamma is, and 1 is returned.
     """
-    spread = distances[:, -1] - distances[:, 0]
+    return gamma_of(distances[:, -1] - distances[:, 0], distances.shape[1])
+
+
+def gamma_of(spread: Tensor, k: int) -> float:
+    """`auto_gamma`, from the k-th distance less the nearest of each row (n,)."""
     typical = float(spread.median())
     if typical == 0 and bool((spread > 0).any()):
         typical = float(spread[spread > 0].median())
-    return math.log(distances.shape[1]) / typical if typical > 0 and distances.shape[1] > 1 else 1.0
+    return math.log(k) / typical if typical > 0 and k > 1 else 1.0
 
 
 def effective_neighbours(weights: Tensor) -> Tensor:
@@ -55,8 +59,12 @@ def effective_neighbours(weights: Tensor) -> Tensor:
 
 def fits(distances: Tensor, weights: Tensor, gamma: float) -> bool:
     """Whether gamma suits the distances (n, k): the median row is not isolated, and listens to two neighbours or more in effect."""
-    isolated = float(distances.amin(1).median()) > UNDERFLOW / gamma
-    return not isolated and float(effective_neighbours(weights).median()) >= min(2.0, distances.shape[1] / 2)
+    return suits(distances.amin(1), effective_neighbours(weights), distances.shape[1], gamma)
+
+
+def suits(nearest: Tensor, effective: Tensor, k: int, gamma: float) -> bool:
+    """`fits`, from each row's nearest distance and effective neighbours (n,)."""
+    return float(nearest.median()) <= UNDERFLOW / gamma and float(effective.median()) >= min(2.0, k / 2)
 
 
 def check_gamma(gamma: float | str) -> None:

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from naysay.cli import augment_sharded as a
 from naysay.cli import options as o
-from naysay.cli.output import TABLES, TableWriter, new_file, note, say_json, told
+from naysay.cli.output import TABLES, TableWriter, new_file, note, say_json
 
 BLOCK = 65_536  # rows written at a time
 
@@ -14,7 +15,12 @@ BLOCK = 65_536  # rows written at a time
 def augment(
     data: o.Data,
     *,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", rich_help_panel=o.OUTPUT, help="A .csv, .parquet or .npz file to write.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="FILE", rich_help_panel=o.OUTPUT, help="A .csv, .parquet or .npz file to write; with --engine ray, a folder."
+        ),
+    ],
     id: o.Id = None,
     label: o.Label = None,
     features: o.Features = None,
@@ -38,6 +44,15 @@ def augment(
     ] = None,
     space: o.Space = "auto",
     encoder: o.Encoder = None,
+    engine: a.Engine = "local",
+    address: a.Address = None,
+    workers: a.Workers = None,
+    threads: a.Threads = None,
+    method: a.Method = None,
+    lists: a.Lists = None,
+    probes: a.Probes = None,
+    block_rows: a.BlockRows = None,
+    checkpoint_every: a.CheckpointEvery = None,
     seed: o.Seed = 0,
     folder: o.Folder = None,
     force: o.Force = False,
@@ -53,13 +68,23 @@ def augment(
     share, none is held out: to train and judge a model use naysay fit, which
     keeps apart what must be kept apart.
 
+    With --engine ray the items come in shards, .npy files or Parquet files with
+    a column of embeddings, which no machine need hold at once; --labels is then
+    a folder of .npy files of class numbers, named as the shards are. A run that
+    was interrupted goes on when it is started again.
+
     [bold]Examples[/bold]
 
       naysay augment data.csv --id id --label not_label --out shared.csv
       naysay augment embeddings.npy --labels votes.csv --scheme rms \
           --out shared.npz
+      naysay augment embeddings/ --labels labels/ --engine ray \
+          --address auto --out shared/
     """
     asked = locals()
+    if a.is_sharded(asked):
+        a.augment_sharded(asked)
+        return
     import numpy as np
 
     from naysay import runs
@@ -76,7 +101,7 @@ def augment(
         )
         ids = given.items.ids
         if out.suffix.lower() == ".npz":
-            with told(out), unfinished.open("wb") as file:
+            with unfinished.open("wb") as file:
                 np.savez(file, allow_pickle=False, ids=ids.astype(np.str_), labels=shared, classes=np.array(given.classes))
         else:
             with TableWriter(unfinished, out) as table:

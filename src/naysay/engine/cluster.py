@@ -5,7 +5,8 @@ A Ray that is started here is for this process alone: quiet, without dashboard a
 
 import re
 import socket
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -22,12 +23,13 @@ PATIENCE = 10.0  # seconds for a cluster to answer
 
 
 @contextmanager
-def connect(address: str | None = None, *, workers: int | None = None) -> Iterator[Any]:
+def connect(address: str | None = None, *, workers: int | None = None, variables: Mapping[str, str] | None = None) -> Iterator[Any]:
     """The module ray, connected: to the cluster at `address` ("auto", "host:port"), or else to one started here with `workers` CPUs.
 
-    Only what was started here is shut down at the end; inside another `connect` the same connection serves.
+    Only what was started here is shut down at the end; inside another `connect` the same connection serves. What is started here has the
+    environment `variables` besides its own.
     """
-    with environ(QUIET if address else QUIET | ALONE):
+    with environ(QUIET if address else QUIET | ALONE | dict(variables or {})):
         ray = _ray()
         inside = ray.is_initialized()
         if not inside:
@@ -40,7 +42,14 @@ def connect(address: str | None = None, *, workers: int | None = None) -> Iterat
 
 
 def _begin(ray: Any, workers: int | None) -> None:
-    ray.init("local", num_cpus=workers or cores(), include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    ray.init(
+        "local",
+        num_cpus=workers or cores(),
+        include_dashboard=False,
+        logging_level="ERROR",
+        log_to_driver=False,
+        _system_config={"enable_metrics_collection": False},  # nobody would read them, and to begin with them takes a second
+    )
 
 
 def _join(ray: Any, address: str) -> None:
@@ -54,6 +63,12 @@ def _join(ray: Any, address: str) -> None:
             f"no Ray cluster could be joined at {address!r}: {str(error).strip().splitlines()[0].rstrip('.')}. Start one with "
             "`ray start --head`, with the same versions of Python and ray, or leave the address out to start one here."
         ) from error
+
+
+def is_connected() -> bool:
+    """Whether this process is connected already."""
+    ray = sys.modules.get("ray")
+    return ray is not None and bool(ray.is_initialized())
 
 
 def _ray() -> Any:

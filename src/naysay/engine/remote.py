@@ -30,8 +30,11 @@ class SharedReference(Handle):
 def started(workers: int | None, threads: int | None, address: str | None) -> Iterator[Engine]:
     """The engine on the cluster at `address`, or on one of this machine that ends with the block."""
     room = None if workers is None else workers * share_of_threads(threads, cores(), workers)
-    with cluster.connect(address, workers=room) as ray:
-        engine = Remote(ray, workers, threads)
+    # a Ray that is started here gives its workers their threads from the start: those of another environment would have to be started anew
+    own = address is None and not cluster.is_connected()
+    inherited = environment(share_of_threads(threads, cores(), workers or cores())) if own else {}
+    with cluster.connect(address, workers=room, variables=inherited) as ray:
+        engine = Remote(ray, workers, threads, inherited)
         try:
             yield engine
         finally:
@@ -43,7 +46,7 @@ class Remote:
 
     name = "ray"
 
-    def __init__(self, ray: Any, workers: int | None, threads: int | None) -> None:
+    def __init__(self, ray: Any, workers: int | None, threads: int | None, inherited: dict[str, str]) -> None:
         self._ray, self._wished = ray, workers
         self._running: dict[Any, Attempt] = {}  # by Ray's reference
         cpus, gpus = self._has("CPU"), self._has("GPU")
@@ -54,7 +57,7 @@ class Remote:
             num_cpus=min(self._threads, largest or self._threads),  # what no machine has would be waited for without end
             num_gpus=min(1, gpus / (workers or gpus)) if gpus else 0,
             max_retries=0,
-            runtime_env={"env_vars": environment(self._threads)},
+            runtime_env=None if inherited == environment(self._threads) else {"env_vars": environment(self._threads)},
         )(_perform)
 
     def _has(self, resource: str) -> int:
