@@ -236,6 +236,7 @@ def test_quick_and_only_choose_among_the_runs(tmp_path):
 
 
 def test_numbers_may_be_typed_as_one_likes():
+    assert {run.label for run in wanted(get("tab-baselines"), only={"experiment": ["decoding"]})} == {"kNN decoding"}
     runs = wanted(get("tab-main"), only={"learning_rate": ["1e-3"], "fine_tune": ["false"], "dataset": ["cifar10"]})
     assert {run.values["learning_rate"] for run in runs} == {0.001}
     with pytest.raises(InputError, match="unknown learning_rate '3e-3'"):

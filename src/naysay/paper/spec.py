@@ -106,20 +106,24 @@ def _shipped(name: str) -> Spec:
 
 
 def wanted(spec: Spec, *, quick: bool = False, only: Mapping[str, Sequence[str]] | None = None) -> tuple[Wanted, ...]:
-    """The runs of a spec in its order, each once; `only` keeps those whose values, written as text, are among the given."""
+    """The runs of a spec in its order, each once; `only` keeps those whose values, written as text, are among the given.
+
+    The kind of run counts as a value, "experiment".
+    """
     runs = {run.key: run for run in _runs(spec, quick=quick)}
     if quick:
         full = {run.key for run in _runs(spec, quick=False)}
         runs = {key: Wanted(run.experiment, run.label, run.values, key not in full) for key, run in runs.items()}
     for name, texts in (only or {}).items():
-        having = {run.values[name] for run in runs.values() if name in run.values}
+        said = {key: {"experiment": run.experiment, **run.values} for key, run in runs.items()}
+        having = {values[name] for values in said.values() if name in values}
         if not having:
-            raise unknown("value", name, sorted({known for run in runs.values() for known in run.values}))
+            raise unknown("value", name, sorted({known for values in said.values() for known in values}))
         for text in texts:
             if not any(accepts(value, text) for value in having):
                 raise unknown(name, text, sorted(map(written, having)))
         kept = {value for value in having if any(accepts(value, text) for text in texts)}
-        runs = {key: run for key, run in runs.items() if run.values.get(name) in kept}
+        runs = {key: run for key, run in runs.items() if said[key].get(name) in kept}
     if not runs:
         raise InputError(f"no run of {spec.name} has all of {dict(only or {})}. Ask for fewer things at once.")
     return tuple(runs.values())
