@@ -20,9 +20,9 @@ def show(
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
-    """Show a table or figure of the paper with our records beside the published
-    numbers: mean ± sd (n), the difference, and what is quick, simulated or
-    missing.
+    """Show a table or figure, our records beside the published numbers.
+
+    Mean ± sd (n), the difference, and what is quick, simulated or missing.
 
     [bold]Examples[/bold]
 
@@ -68,8 +68,10 @@ def write(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page; replaced.")] = Path("docs/REPRODUCTION.md"),
     figures: Annotated[Path, typer.Option("--figures", metavar="FOLDER", help="Its pictures; replaced.")] = Path("docs/figures"),
 ) -> None:
-    """Write the page on the reproduction from the records: every table and figure
-    with where we land, and pictures. The same records give the same page.
+    """Write the page on the reproduction, from the records.
+
+    Every table and figure with where we land, and pictures. The same records
+    give the same page.
 
     [bold]Examples[/bold]
 

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -204,7 +205,13 @@ def one_device(config: Config) -> "Fabric":
     """The default: one GPU where there is one, else the CPU. For more, make such a Fabric with devices=, strategy=, num_nodes=."""
     from lightning_fabric import Fabric
 
+    quieten()
     return Fabric(accelerator="auto", devices=1, precision=config.precision)  # type: ignore[arg-type]  # checked by Config
+
+
+def quieten() -> None:
+    """Fabric greets with what it was asked for: without."""
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
 
 
 def _checked(held_out: HeldOut, config: Config, x: Tensor, comp: Tensor) -> HeldOut:

@@ -5,7 +5,6 @@ Their process group is lightning-fabric's, nccl between GPUs and gloo between CP
 """
 
 import dataclasses
-import logging
 import os
 import socket
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from naysay.processes import here
 from naysay.training.config import Config
 from naysay.training.loop import train
 from naysay.training.predictor import Predictor
-from naysay.training.run import Trained, one_device
+from naysay.training.run import Trained, one_device, quieten
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -38,7 +37,7 @@ def spread(config: Config) -> "Fabric":
     from lightning_fabric import Fabric
     from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 
-    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # each process would greet
+    quieten()
     fabric = Fabric(
         accelerator=place.device.type,
         devices=place.local_size,
