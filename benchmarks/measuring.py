@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from naysay.training.records import processor
+
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
@@ -60,12 +62,10 @@ def compare(case: str, turns: Mapping[str, Turn], errors: Mapping[str, float], p
 
 def record(path: Path, benchmark: str, origin: str, packages: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> None:
     """Append the lines to the results, each with date, machine, load, versions and the data's origin."""
-    cpu = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")] if cpu.exists() else []
     about = {
         "benchmark": benchmark,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{(names or [platform.processor()])[0]}, {os.cpu_count()} cores, {platform.system()}",
+        "machine": f"{processor()}, {os.cpu_count()} cores, {platform.system()}",
         "load": round(os.getloadavg()[0], 2),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("naysay", *packages)}},
         "data": origin,

@@ -15,6 +15,14 @@ from naysay import engine
 from naysay.errors import InputError
 
 
+def wait_for(condition, seconds=60.0):
+    """For tests: return as soon as the condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
 def arithmetic(seed, table):
     """Numbers with all their digits, an array that is shared, and how many threads may have made them."""
     x = np.random.default_rng(seed).normal(size=(300, 300))

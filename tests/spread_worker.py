@@ -10,12 +10,12 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 import torch._dynamo  # which the first optimiser would import, in every child anew
+from forking import fork
 from test_features_pretrain import TINY, small_encoder, stripes
 
 from naysay import files
@@ -48,20 +48,6 @@ def run(folder, encoder_seed=0, **more):
     )
     torch.save(done.encoder.state_dict(), folder / f"rank{processes.rank}.pt")
     (folder / f"rank{processes.rank}.json").write_text(json.dumps({"curve": done.curve, "asked": len(asked)}))
-
-
-def fork(work):
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            work()
-            status = 0
-        except Exception:
-            traceback.print_exc()
-        finally:
-            os._exit(status)  # a forked child must not go on as its parent
-    return child
 
 
 def start_pair(work):

@@ -49,19 +49,12 @@ def started(request):
             yield running
 
 
-def wait_for(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
-
-
 def kill_when_named(folder):
     """Kill the process whose number appears in the file "victim", from another thread."""
     file = folder / "victim"
 
     def kill():
-        wait_for(lambda: file.exists() and file.read_text().endswith("\n"))
+        engine_jobs.wait_for(lambda: file.exists() and file.read_text().endswith("\n"))
         os.kill(int(file.read_text()), signal.SIGKILL)
 
     thread = threading.Thread(target=kill)
@@ -199,7 +192,7 @@ def test_leaving_in_the_middle_ends_the_jobs_that_run_and_the_engine_goes_on(sta
         next(started.run([]))
     process = int((tmp_path / "victim").read_text())
     outcomes.close()
-    wait_for(lambda: not alive(process))
+    engine_jobs.wait_for(lambda: not alive(process))
     assert engine.each(started, engine_jobs.half, [2, 4]) == [1, 2]
 
 

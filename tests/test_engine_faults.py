@@ -75,13 +75,6 @@ def drive(tmp_path):
         driver.end()
 
 
-def wait_for(condition, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-
-
 def recorded(folder):
     """The keys in the ledger, as its lines have them."""
     file = folder / "ledger.jsonl"
@@ -96,11 +89,11 @@ def begun(folder):
 @pytest.mark.parametrize("name", ["local", "ray"])
 def test_a_killed_driver_leaves_no_process_and_goes_on_where_it_stopped(name, drive, tmp_path):
     first = drive(name, 20, 0.3)
-    wait_for(lambda: len(recorded(tmp_path)) >= 2)
-    wait_for(lambda: len(begun(tmp_path)) > len(recorded(tmp_path)))  # in the middle of a job
+    engine_jobs.wait_for(lambda: len(recorded(tmp_path)) >= 2)
+    engine_jobs.wait_for(lambda: len(begun(tmp_path)) > len(recorded(tmp_path)))  # in the middle of a job
     assert len(first.family()) >= 3
     os.kill(first.process.pid, signal.SIGKILL)
-    wait_for(lambda: not first.family(), seconds=20)
+    engine_jobs.wait_for(lambda: not first.family(), seconds=20)
     kept, before = recorded(tmp_path), begun(tmp_path)
     assert 2 <= len(kept) < 20
     second = drive("local", 20, 0.0).finish()  # on the other engine, if it likes
@@ -120,13 +113,13 @@ def test_two_drivers_at_once_do_every_job_once(drive, tmp_path):
 
 def test_the_job_of_a_killed_driver_is_done_by_the_other(drive, tmp_path):
     slow = drive("local", 2, 60)
-    wait_for(lambda: len(begun(tmp_path)) == 2)
+    engine_jobs.wait_for(lambda: len(begun(tmp_path)) == 2)
     other = drive("local", 2, 0.0)
     with pytest.raises(subprocess.TimeoutExpired):  # both jobs are the first one's
         other.process.wait(2)
     assert begun(tmp_path) == ["0", "1"] or begun(tmp_path) == ["1", "0"]
     os.kill(slow.process.pid, signal.SIGKILL)
-    wait_for(lambda: not slow.family(), seconds=20)  # its workers do not sleep the minute out
+    engine_jobs.wait_for(lambda: not slow.family(), seconds=20)  # its workers do not sleep the minute out
     other.finish()
     assert sorted(recorded(tmp_path)) == ["job 0", "job 1"]
 
@@ -138,7 +131,7 @@ def blocks(process, number):
 
 def test_ctrl_c_ends_everything_at_once_and_quietly(drive, tmp_path):
     driver = drive("local", 4, 60)
-    wait_for(lambda: len(begun(tmp_path)) == 2)
+    engine_jobs.wait_for(lambda: len(begun(tmp_path)) == 2)
     workers = [number for number, command in driver.family().items() if "spawn_main" in command]
     assert [blocks(number, signal.SIGINT) for number in workers] == [True, True]  # also the very first one
     os.killpg(driver.process.pid, signal.SIGINT)  # a terminal interrupts all processes of its foreground

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from naysay import paper
 from naysay.cli import app
 from naysay.engine import Ledger
-from naysay.paper import figures, reproduction, words
+from naysay.paper import choosing, figures, reproduction, words
 from naysay.paper.cells import cells
 from naysay.paper.checks import landed, orders
 from naysay.paper.choosing import standings
@@ -260,6 +260,13 @@ def test_a_quick_run_that_is_a_full_run_too_is_called_partial():
     assert (cell.standing.kind, cell.standing.cut) == ("partial", "1 of 5 seeds")
 
 
+def test_a_criterion_that_is_better_when_lower_chooses_the_lowest():
+    records = [record(run, held_out=number, test_accuracy=number / 10) for number, run in enumerate(runs(MAIN, **DMS, seed=0))]
+    for one in records:
+        one["values"]["criterion"] = "scel"
+    assert cell_of(MAIN, records, **DMS).mean == 0.0  # of the first setting, whose loss is 0
+
+
 def test_failed_runs_are_counted_and_stand_for_nothing():
     failed = [{"key": run.key, "failed": "out of memory", "attempts": 3} for run in runs(MAIN, **DMS)[:2]]
     cell = cell_of(MAIN, failed, **DMS)
@@ -272,6 +279,9 @@ def test_every_run_of_a_spec_belongs_to_exactly_one_place():
         spec = paper.get(name)
         records = [record(run) for run in paper.wanted(spec)]
         assert all(standing.kind == "full" and not standing.cut for standing in standings(spec, records)), name
+        over = ("seed", *spec.show.get("choose", {}).get("over", ()))
+        for group in choosing._by_place(choosing.names(spec), list(paper.wanted(spec))).values():  # no two runs are confused
+            assert len({tuple(run.values.get(axis) for axis in over) for run in group}) == len(group), name
 
 
 # How it is shown
@@ -482,4 +492,7 @@ def test_a_remark_on_why_nothing_was_run_goes_when_something_was():
 def test_commands_name_the_part_that_was_run():
     records = [record(run, test_accuracy=0.5) for run in runs(MAIN, quick=True, dataset="cifar20", loss="l-w")]
     assert provenance(MAIN, records).commands() == ["naysay paper run tab-main --quick --only dataset=cifar20 --only loss=l-w"]
+    baselines = paper.get("tab-baselines")
+    decoded = [record(run, test_accuracy=0.5) for run in paper.wanted(baselines, only={"experiment": ["decoding"]})]
+    assert provenance(baselines, decoded).commands() == ["naysay paper run tab-baselines --only experiment=decoding"]
     assert provenance(MAIN, []).commands() == ["naysay paper run tab-main", "naysay paper run tab-main --quick"]

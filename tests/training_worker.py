@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from forking import fork
 from lightning_fabric import Fabric
 
 from naysay import labels
@@ -31,18 +32,6 @@ def problem():
 
 # wide enough that writing a checkpoint takes longer than an epoch
 KILLED = Config(epochs=16, batch_size=100, model_options={"hidden": 6_000}, learning_rate=1e-4)
-
-
-def fork(work):
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    return child
 
 
 def wait_until(condition, seconds=20):

@@ -66,7 +66,7 @@ def fit(
             "--assume",
             metavar="uniform|estimated",
             rich_help_panel=o.TRAINING,
-            help="How labels come about, for losses and estimates that need to know: every wrong class alike, or as the audit estimates.",
+            help="How labels come about, for losses and estimates that need to know: every wrong class alike, or as training rows show.",
         ),
     ] = "uniform",
     held_out: Annotated[

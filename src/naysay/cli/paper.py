@@ -25,17 +25,17 @@ def list_specs(results: Results = Path("results"), json: o.Json = False) -> None
       naysay paper list
       naysay paper list --results elsewhere/results --json
     """
-    from naysay.paper import NAMES, get, wanted
-    from naysay.paper.run import ledger
+    from naysay.paper import NAMES, get
+    from naysay.paper.choosing import plans
+    from naysay.paper.show import read
 
+    have = {record["key"] for record in read(results) if "failed" not in record}
     rows = []
     for name in NAMES:
         spec = get(name)
-        have = set().union(*(ledger(results, block.experiment).keys() for block in spec.blocks))
         row: dict[str, Any] = {"name": name, "title": spec.title}
-        for kind, quick in (("full", False), ("quick", True)):
-            keys = [one.key for one in wanted(spec, quick=quick)]
-            row[kind] = {"recorded": sum(key in have for key in keys), "wanted": len(keys)}
+        for kind, planned in zip(("full", "quick"), plans(spec), strict=True):
+            row[kind] = {"recorded": sum(one.key in have for one in planned), "wanted": len(planned)}
         rows.append(row)
     if json:
         say_json({"results": str(results), "specs": rows})

@@ -10,7 +10,7 @@ import typer
 
 from naysay.cli import options as o
 from naysay.cli.output import note, say_json
-from naysay.cli.paper_told import called, duration, plan_lines, run_line, runs, summary
+from naysay.cli.paper_told import called, plan_lines, run_line, runs, summary
 
 RUNNING = "Running"
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A table or figure (naysay paper list), or a .toml file of your own.")]
@@ -67,6 +67,7 @@ def run(
     from naysay.paper import get, plan
     from naysay.paper.data import Place
     from naysay.paper.run import run_all
+    from naysay.paper.words import duration
 
     tell = (lambda text: None) if json else note
     place = Place(None if folder is None else str(folder.expanduser().absolute()), str(weights.expanduser().absolute()))

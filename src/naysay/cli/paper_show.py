@@ -7,9 +7,7 @@ import typer
 
 from naysay.cli import options as o
 from naysay.cli.output import console, new_file, note, say_json
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A table or figure (naysay paper list), or a .toml file of your own.")]
-Results = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="The folder of records.")]
+from naysay.cli.paper_run import Name, Results
 
 
 def show(

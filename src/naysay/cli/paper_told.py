@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 def plan_lines(planned: "Plan", at_a_time: int) -> list[str]:
     """The plan, line by line."""
+    from naysay.paper.words import duration
+
     missing = len(planned.wanted) - len(planned.recorded)
     lines = [planned.spec.title, f"{runs(len(planned.wanted))} wanted, {len(planned.recorded)} recorded, {missing} missing"]
     for name, them in planned.absent.items():
@@ -39,6 +41,8 @@ def summary(planned: "Plan") -> dict[str, Any]:
 
 def run_line(run: "Wanted", among: Iterable["Wanted"], record: Mapping[str, Any]) -> str:
     """A finished run in a line, with its main figure."""
+    from naysay.paper.words import duration
+
     if "failed" in record:
         return f"{called(run, among)}: failed"
     return f"{called(run, among)}: test accuracy {100 * record['figures']['test_accuracy']:.2f} %, {duration(record['seconds'])}"
@@ -55,10 +59,3 @@ def called(run: "Wanted", among: Iterable["Wanted"]) -> str:
 def runs(n: int) -> str:
     """1 -> "1 run", 3600 -> "3,600 runs"."""
     return "1 run" if n == 1 else f"{n:,} runs"
-
-
-def duration(seconds: float) -> str:
-    """Seconds, minutes or hours, with as many digits as one reads."""
-    if seconds < 100:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

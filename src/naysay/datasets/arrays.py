@@ -26,7 +26,7 @@ def read_arrays(
     """The instances in a `.npy` or `.npz` file; `id`, `label`, `features` and `truth` name arrays of the latter."""
     path = Path(path)
     if path.suffix.lower() == ".npy":
-        return _items(path, _read_npy(path), None, None, None)
+        return _items(path, read_npy(path), None, None, None)
     arrays = read_npz(path)
     for name in (id, label, features, truth):
         if name is not None and name not in arrays:
@@ -42,7 +42,8 @@ def _first(arrays: dict[str, Array], *names: str) -> Array | None:
     return next((arrays[name] for name in names if name in arrays), None)
 
 
-def _read_npy(path: Path) -> Array:
+def read_npy(path: str | PathLike[str]) -> Array:
+    """The array of a .npy file, mapped and not read."""
     try:
         x: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except UNREADABLE as error:

@@ -139,7 +139,7 @@ def _texts(path: Path, name: str, column: Any) -> Texts:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if _is_list(column.type):
+    if is_list(column.type):
         texts: Texts = np.full(len(column), None, object)
         for i, row in enumerate(column.to_pylist()):
             texts[i] = None if row is None else [str(cell).strip() for cell in row if cell is not None]
@@ -164,7 +164,7 @@ def _numbers(path: Path, name: str, column: Any, start: int) -> NDArray[np.float
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.split_pattern_regex(pc.utf8_trim(column, " []\r\n\t"), r"[,\s]+")
     width = 1
-    if _is_list(column.type):
+    if is_list(column.type):
         shortest, width = pc.min_max(pc.list_value_length(column)).as_py().values()
         if shortest != width or not width:
             raise InputError(f"{path} must hold lists of one length in column {name!r}; got {shortest} to {width} numbers. Even them out.")
@@ -181,7 +181,8 @@ def _numbers(path: Path, name: str, column: Any, start: int) -> NDArray[np.float
     return values
 
 
-def _is_list(kind: Any) -> bool:
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is one of lists."""
     import pyarrow as pa
 
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))

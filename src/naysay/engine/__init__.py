@@ -37,7 +37,8 @@ def start(name: str = "local", *, workers: int | None = None, threads: int | Non
     """An engine, and its end when the block is left.
 
     workers: how many jobs at a time; else one per GPU, or one per core where there is none. 0 (local only): in this process.
-    threads: of each worker's arithmetic; else the cores over the workers. The same number gives the same last digits everywhere.
+    threads: of each worker's arithmetic; else the cores over the workers. The same number gives the same last digits everywhere
+    (workers=0: torch's threads alone).
     address: the Ray cluster to join, "auto" or "host:port"; else Ray is started here.
     """
     if name not in NAMES:

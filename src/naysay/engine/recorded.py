@@ -52,12 +52,12 @@ def _pending(jobs: Iterable[Job], ledger: Ledger) -> dict[str, Job]:
 
 
 def _records(engine: Engine, pending: dict[str, Job], ledger: Ledger, attempts: int) -> Iterator[Record]:
-    before = {key: ledger.get(key) for key in pending}  # failures of earlier calls
+    before = {record["key"]: record for record in ledger.read() if "failed" in record}  # of earlier calls
     leases = Leases(ledger.path)
 
     def news(key: str) -> Record | None:
         record = ledger.get(key)
-        return None if record is before[key] else record
+        return None if record is before.get(key) else record
 
     def free() -> Iterator[Job]:
         for key, job in list(pending.items()):

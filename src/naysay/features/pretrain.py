@@ -101,13 +101,13 @@ def pretrain(
                 line["knn"] = _score(model, oracle)
             spent += time.monotonic() - start
             curve.append(line | {"seconds": round(spent, 2)})
+            if report and processes.first:
+                report(curve[-1])
+            check_alive(curve)  # before anything is kept of a dead run
             stop = seconds is not None and processes.agree(time.monotonic() - begun > seconds)
             if folder and processes.first and (stop or last or (epoch + 1) % save_every == 0):
                 checkpoint.write(folder, step.state(), {"config": _plain(config), "curve": curve})
                 files.replace(folder / "curve.jsonl", "".join(json.dumps(row) + "\n" for row in curve).encode())
-            if report and processes.first:
-                report(curve[-1])
-            check_alive(curve)
             if stop:
                 break
     return Pretrained(model.encoder().eval(), curve, config, len(curve) == config.epochs)
@@ -142,8 +142,10 @@ def _build(config: Config, encoder: nn.Module | None, width: int, channels: int,
 def _fast_convolutions(on_gpu: bool) -> Iterator[None]:
     before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = on_gpu or before  # shapes never change: let cuDNN time its algorithms once
-    yield
-    torch.backends.cudnn.benchmark = before
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
 
 
 def _epoch(step: Step, epoch: int) -> dict[str, Any]:

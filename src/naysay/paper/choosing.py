@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from naysay import selection
 from naysay.paper.spec import NAMES, Spec, Wanted, get, wanted
 from naysay.paper.values import Value
 
@@ -94,7 +95,10 @@ def _choose(spec: Spec, used: list[Wanted], by_key: Mapping[str, Record]) -> tup
 
     def merit(record: Record) -> float:
         value = record["figures"].get(by)
-        return -math.inf if value is None else float(value)  # a diverged run has no estimate and is chosen last
+        if value is None:
+            return -math.inf  # a diverged run has no estimate and is chosen last
+        judge = selection.criterion(str(record["values"].get("criterion", "ure-accuracy")))
+        return float(value) if judge.higher_is_better else -float(value)
 
     return tuple(max((by_key[run.key] for run in runs), key=merit) for runs in _by_seed(used).values())
 

@@ -38,7 +38,7 @@ def run(values: Mapping[str, Value], place: Place) -> Result:
     return Result(figures, encoder=encoder)
 
 
-@functools.lru_cache(maxsize=8)  # losses and grid points share the same labels; on a GPU each holds 140 MB of CIFAR
+@functools.lru_cache(maxsize=8)  # grid points share labels; losses come in other groups (`compiled`); each holds 140 MB of CIFAR
 def _prepared(name: str, seed: int, held_out: float, criterion: str, augmentation: tuple[tuple[str, Value], ...], place: Place) -> Prepared:
     """Training rows with their labels shared as the values say, and the held-out rows."""
     options = dict(augmentation)

@@ -71,7 +71,6 @@ class Images:
     y_true: Tensor
     x_test: Tensor
     y_test: Tensor
-    n_classes: int
 
 
 def row(name: Any) -> Row:
@@ -151,4 +150,4 @@ def _read(name: str, data: str | None) -> Dataset:
 def _on_device(name: str, data: str | None) -> Images:
     read = _read(name, data)
     x, x_test = (torch.from_numpy(part).to(device()) for part in (read.x_train, read.x_test))
-    return Images(x, torch.from_numpy(read.y_train), x_test, torch.from_numpy(read.y_test), read.n_classes)
+    return Images(x, torch.from_numpy(read.y_train), x_test, torch.from_numpy(read.y_test))

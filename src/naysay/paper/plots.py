@@ -5,12 +5,11 @@ A table's picture is its cells as dots beside the published ones. Who draws it, 
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from naysay.paper import words
 from naysay.paper.cells import Cell
 from naysay.paper.choosing import Record
-from naysay.paper.published import published
 from naysay.paper.spec import Spec
 from naysay.paper.table import sections
 
@@ -53,7 +52,7 @@ class Plot:
 class Dots:
     """The picture of a table: for each section its title and rows of (name, cell)."""
 
-    panels: Sequence[tuple[str, Sequence[tuple[str, Cell]]]] = field(default_factory=list)
+    panels: Sequence[tuple[str, Sequence[tuple[str, Cell]]]]
 
 
 def picture(spec: Spec, cells: Sequence[Cell]) -> Plot | Dots | None:
@@ -75,19 +74,19 @@ def _by_epoch(spec: Spec, cells: Sequence[Cell]) -> Plot:
     shown = [cell for cell in cells if cell.figure in spec.show["figures"]]
     panels = []
     for title, group in _grouped(shown, spec.show["panels"]).items():
-        lines = [line for cell in group if (line := _history(spec, cell))]
+        lines = [line for cell in group if (line := _history(cell))]
         panels.append(Panel(title, "mean confidence, %", lines, _note(group)))
     return Plot("epoch", panels, log_y=True, spread="least to greatest over seeds")
 
 
-def _history(spec: Spec, cell: Cell) -> Line | None:
+def _history(cell: Cell) -> Line | None:
     """The cell's figure epoch by epoch, mean and range over the seeds; an epoch that any seed lacks is left out."""
     runs = [_epochs(record, cell.figure) for record in cell.standing.chosen]
     shared = sorted(set.intersection(*(set(run) for run in runs)))
     if not shared:
         return None
     columns = [[run[epoch] * 100 for run in runs] for epoch in shared]
-    theirs = published(spec.name).at(cell.place, cell.figure)
+    theirs = cell.published
     return Line(
         words.figure(cell.figure),
         shared,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from naysay.paper.choosing import Record, plans
 from naysay.paper.spec import Spec, Wanted
 from naysay.paper.values import Value, written
+from naysay.paper.words import duration
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,8 @@ def _of(runs: Sequence[Wanted], dataset: Value) -> list[Wanted]:
 def _only(done: Sequence[Wanted], runs: Sequence[Wanted]) -> str:
     """The options that leave those of `runs` that were done: for each value that takes fewer forms among them, the forms it takes."""
     options = ""
-    for name in dict.fromkeys(name for run in runs for name in run.values):
-        here, there = ([written(run.values[name]) for run in part if name in run.values] for part in (done, runs))
+    for name in dict.fromkeys(name for run in runs for name in run.said):
+        here, there = ([written(run.said[name]) for run in part if name in run.said] for part in (done, runs))
         if here and set(here) != set(there):
             options += f" --only {name}={','.join(dict.fromkeys(here))}"
     return options
-
-
-def duration(seconds: float) -> str:
-    """A time as people say it."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

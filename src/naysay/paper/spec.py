@@ -84,6 +84,11 @@ class Wanted:
     values: Values
     quick: bool = False
 
+    @property
+    def said(self) -> Values:
+        """What the run can be asked for by: its values, and its kind as "experiment"."""
+        return {"experiment": self.experiment, **self.values}
+
     @functools.cached_property
     def key(self) -> str:
         """What names the run wherever it is wanted: a hash of the experiment and the values."""
@@ -115,7 +120,7 @@ def wanted(spec: Spec, *, quick: bool = False, only: Mapping[str, Sequence[str]]
         full = {run.key for run in _runs(spec, quick=False)}
         runs = {key: Wanted(run.experiment, run.label, run.values, key not in full) for key, run in runs.items()}
     for name, texts in (only or {}).items():
-        said = {key: {"experiment": run.experiment, **run.values} for key, run in runs.items()}
+        said = {key: run.said for key, run in runs.items()}
         having = {values[name] for values in said.values() if name in values}
         if not having:
             raise unknown("value", name, sorted({known for values in said.values() for known in values}))

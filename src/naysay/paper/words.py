@@ -60,3 +60,10 @@ def decimals(share: float) -> int:
 def minus(text: str) -> str:
     """The text with a true minus sign."""
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours, with as many digits as one reads."""
+    if seconds < 100:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -34,7 +34,7 @@ def environment(device: torch.device, processes: int) -> dict[str, Any]:
             "python": platform.python_version(),
             "torch": torch.__version__,
             "numpy": np.__version__,
-            "lightning-fabric": lightning_fabric.__version__,  # type: ignore[attr-defined]  # it has one all the same  # type: ignore[attr-defined]  # there, but not in its __all__
+            "lightning-fabric": lightning_fabric.__version__,  # type: ignore[attr-defined]  # it has one all the same
         },
         "hardware": {
             "device": str(device),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from naysay.engine import ATTEMPTS
 from naysay.errors import InputError
 from naysay.processes import here
 from naysay.training.config import Config
@@ -21,7 +22,6 @@ from naysay.training.run import Trained, one_device, quieten
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-ATTEMPTS = 3  # of a training whose workers die
 GRACE = 5.0  # seconds in which Ray notices that a worker died
 PATIENCE = 60.0  # seconds for Ray to find room for all workers at once
 
@@ -56,7 +56,7 @@ def train_on_ray(
     """`train(config, x, comp, **options)` on so many Ray workers, a GPU each where the cluster has enough, else a CPU core each.
 
     address: of a running Ray; without it one is started here. The data goes to the object store once. When a worker dies, all begin again,
-    `attempts` times at most, and continue from `folder` where it is given (as one that every machine sees). What `options` holds is sent.
+    `attempts` in all, and continue from `folder` where it is given (as one that every machine sees). What `options` holds is sent.
     """
     from naysay.engine.cluster import connect
 
@@ -146,4 +146,9 @@ class _Member:
 
 def _on_cpu(predictor: Predictor) -> Predictor:
     # the one who asked may have no GPU
-    return dataclasses.replace(predictor, model=predictor.model.cpu(), normaliser=predictor.normaliser.to(torch.device("cpu")))
+    return dataclasses.replace(
+        predictor,
+        model=predictor.model.cpu(),
+        normaliser=predictor.normaliser.to(torch.device("cpu")),
+        T=None if predictor.T is None else predictor.T.cpu(),
+    )

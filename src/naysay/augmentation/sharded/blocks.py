@@ -34,9 +34,9 @@ class Block:
         return np.arange(self.first, self.first + self.rows, dtype=np.int32)
 
     def read(self) -> Any:
-        """The rows (rows, d) float32, mapped."""
+        """The rows (rows, d) float32, mapped; they were looked at once, when the shards were prepared."""
         mapped = np.load(self.path, mmap_mode="r")[self.at : self.at + self.rows]
-        return open_rows(mapped, "euclidean").read().numpy()
+        return open_rows(mapped, "euclidean").numbers.numpy()
 
 
 def rows_of_a_block(width: int, block_rows: int | None) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from naysay.augmentation.diagnostics import Report
 from naysay.augmentation.sharded import gamma
@@ -88,7 +89,7 @@ def flow(run: Run, settle: Settle | None) -> Account:
             gamma.warn_unless_fits(shared.nearest, shared.effective, k, used)
     write = partial(write_shard, out=run.out, comp=comp, shared=shared.files, classes=naming.names)
     described = merge(run.crew.each(write, run.shards, "writing shards"))
-    effective = float(np.sort(shared.effective)[(len(shared.effective) - 1) // 2])  # the lower median, as torch has it
+    effective = float(torch.from_numpy(shared.effective).median())
     return Account(
         report=Report(
             run.settings.scheme.lower(), k, effective, run.settings.alpha, used, shared.done, shared.change, search["recall"], described
@@ -152,4 +153,4 @@ def _gamma(run: Run, graph: Sequence[File], k: int) -> float | None:
         return None
     if run.settings.gamma != "auto":
         return float(run.settings.gamma)
-    return gamma.auto_gamma(run.crew.each(gamma.read_ends, [path for path, _, _ in graph], "choosing gamma"), k)
+    return gamma.auto_gamma(run.crew.each(gamma.read_spread, [path for path, _, _ in graph], "choosing gamma"), k)

@@ -1,4 +1,4 @@
-"""gamma over shards: the same statistic of all rows as on one machine, from two numbers of each row instead of its k distances."""
+"""gamma over shards: the same statistic of all rows as on one machine, from one number of each row instead of its k distances."""
 
 import warnings
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from naysay.augmentation import weights
 from naysay.neighbors import Graph
 
 
-def read_ends(path: str) -> tuple[Any, Any]:
-    """The squared distances (b,) of a block's rows to their first and to their last neighbour."""
+def read_spread(path: str) -> Any:
+    """The squared distance of a block's rows (b,) to their last neighbour less that to their first."""
     distances = Graph.load(path).distances
-    return distances[:, 0].numpy().copy(), distances[:, -1].numpy().copy()
+    return (distances[:, -1] - distances[:, 0]).numpy()
 
 
-def auto_gamma(ends: Sequence[tuple[Any, Any]], k: int) -> float:
+def auto_gamma(spreads: Sequence[Any], k: int) -> float:
     """`weights.auto_gamma` of all blocks' rows: log k over the median of the last distance less the first."""
-    return weights.gamma_of(torch.cat([torch.from_numpy(furthest - nearest) for nearest, furthest in ends]), k)
+    return weights.gamma_of(torch.cat([torch.from_numpy(one) for one in spreads]), k)
 
 
 def warn_unless_fits(nearest: Any, effective: Any, k: int, gamma: float) -> None:

@@ -6,7 +6,7 @@ shard and its place in it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ import numpy as np
 
 from naysay import labels
 from naysay.augmentation.inputs import largest_class, read_labels
-from naysay.augmentation.sharded.source import Shard, open_npy
+from naysay.augmentation.sharded.source import Shard
+from naysay.datasets.arrays import read_npy
 from naysay.datasets.columns import read_blocks
 from naysay.errors import InputError
 from naysay.files import replacing
@@ -40,7 +41,7 @@ Settle = Callable[[Mapping[str, int]], Any]  # from how often each text was give
 def count_labels(shard: Shard) -> Counter[str] | int:
     """How often each text names a class in the shard's label columns; or its number of classes, where labels are arrays."""
     if shard.labels is not None:
-        array = open_npy(shard.labels)
+        array = read_npy(shard.labels)
         if len(array) != shard.rows:
             raise InputError(f"{Path(shard.labels).name} must have a row for each of the {shard.rows} of {shard.name}; got {len(array)}.")
         return int(array.shape[1]) if array.ndim == 2 and array.dtype.kind == "f" else largest_class(array) + 1
@@ -49,8 +50,7 @@ def count_labels(shard: Shard) -> Counter[str] | int:
     counts: Counter[str] = Counter()
     for _, texts, _ in read_blocks(Path(shard.path), list(shard.label), [], lists=False):
         for column in texts.values():
-            for cell in column:
-                counts.update(cell if isinstance(cell, list) else () if cell is None else (cell,))
+            counts.update(_flat(column))
     return counts
 
 
@@ -81,7 +81,7 @@ def prepare(shard: Shard, rows: Path, comp: Path, metric: str, naming: Naming, c
         blocks = (values[0] for _, _, values in read_blocks(Path(shard.path), [], [shard.column], lists=True))
         _write(rows, shard.rows, shard.width, _converted(shard, blocks, metric))
     else:
-        array = open_npy(shard.path)
+        array = read_npy(shard.path)
         source = open_rows(array, metric, shard.name)
         parts = (source.read(slice(start, start + PART)).numpy() for start in range(0, shard.rows, PART))
         if metric == "euclidean" and array.dtype == np.float32 and array.flags.c_contiguous:
@@ -96,7 +96,7 @@ def write_labels(shard: Shard, path: Path, naming: Naming, contradictions: Contr
     """The shard's labels as a float32 `comp` (n_i, K) in the file `path`."""
     comp: Iterator[Any]
     if shard.labels is not None:
-        array, parts = open_npy(shard.labels), range(0, shard.rows, PART)
+        array, parts = read_npy(shard.labels), range(0, shard.rows, PART)
         comp = (_from_array(shard, array, start, len(naming.names), contradictions) for start in parts)
     elif shard.soft:
         comp = _from_lists(shard, len(naming.names))
@@ -133,7 +133,7 @@ def _from_lists(shard: Shard, n_classes: int) -> Iterator[Any]:
         start += len(values[0])
 
 
-def _flat(cells: Sequence[Any]) -> list[str]:
+def _flat(cells: Iterable[Any]) -> list[str]:
     return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text is not None]
 
 

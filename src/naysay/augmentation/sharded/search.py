@@ -88,7 +88,7 @@ def find_neighbours(crew: Crew, plan: Search, *, method: str, nlist: int | None,
             warnings.warn(
                 f"A sample shows that the approximate graph has {about['recall']:.0%} of the nearest neighbours. Look into more lists "
                 f"(nprobe, now {nprobe}), or use method='exact' if that is too few.",
-                stacklevel=4,
+                stacklevel=5,
             )
     return about
 

@@ -9,12 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from naysay.datasets.columns import PARQUET, header
-from naysay.datasets.store import UNREADABLE
+from naysay.datasets.arrays import read_npy
+from naysay.datasets.columns import PARQUET, header, is_list
 from naysay.errors import InputError, unknown
 
 ENDINGS = (".npy", *PARQUET)
@@ -106,14 +103,6 @@ def list_files(given: Paths, what: str, endings: Sequence[str]) -> list[Path]:
     return [path.absolute() for path in paths]
 
 
-def open_npy(path: str | PathLike[str]) -> Any:
-    """The array of a `.npy` file, mapped and not read."""
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except UNREADABLE as error:
-        raise InputError(f"{fspath(path)} cannot be read as .npy ({error}). Write it again with numpy.save.") from error
-
-
 def _match(paths: Sequence[Path], labels: Paths) -> list[str]:
     files = list_files(labels, "labels", (".npy",))
     if isinstance(labels, str | PathLike):
@@ -128,7 +117,7 @@ def _match(paths: Sequence[Path], labels: Paths) -> list[str]:
 
 
 def _look_at_npy(path: Path) -> tuple[int, int]:
-    array = open_npy(path)
+    array = read_npy(path)
     if array.ndim != 2 or array.dtype.kind not in "iufb" or array.shape[1] == 0:
         raise InputError(f"{path} must hold an (n, d) matrix of numbers; got {array.dtype} of shape {array.shape}.")
     _refuse_empty(path, len(array))
@@ -145,8 +134,8 @@ def _look_at_parquet(path: Path, features: str | None, label: Sequence[str], id:
             raise unknown(f"column of {path}", name, columns)
     with pq.ParquetFile(path) as file:
         kinds = {field.name: field.type for field in file.schema_arrow}
-        lists = [name for name, kind in kinds.items() if _is_list(kind) and name not in label]
-        soft = len(label) == 1 and _is_list(kinds[label[0]]) and pa.types.is_floating(kinds[label[0]].value_type)
+        lists = [name for name, kind in kinds.items() if is_list(kind) and name not in label]
+        soft = len(label) == 1 and is_list(kinds[label[0]]) and pa.types.is_floating(kinds[label[0]].value_type)
         column = features or (lists[0] if len(lists) == 1 else None)
         if column is None:
             raise InputError(f"{path} must have one column of lists, or the features named; it has {', '.join(lists) or 'none'}.")
@@ -157,12 +146,6 @@ def _look_at_parquet(path: Path, features: str | None, label: Sequence[str], id:
     if not first:
         raise InputError(f"{path} must hold a list of numbers per row in column {column!r}; got {first} in the first row.")
     return file.metadata.num_rows, len(first), column, soft
-
-
-def _is_list(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _refuse_empty(path: Path, rows: int) -> None:
