@@ -34,6 +34,7 @@ class Driver:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a terminal starts it, however the tests were started
         )
 
     def family(self, agents=False):
