@@ -26,7 +26,7 @@ from naysay import datasets
 from naysay.features import Config, embed, oracle_knn_accuracy, pretrain
 from naysay.features.views import Recipe
 from naysay.models.resnet import Block
-from naysay.seeds import torch_stream
+from naysay.seeds import lent
 
 RESULTS = Path(__file__).parent / "results" / "candidates.jsonl"
 SIZE, IMAGES, TESTED, NEIGHBOURS = 16, 5000, 2000, 50
@@ -47,8 +47,7 @@ CANDIDATES = {
 
 def encoder(seed: int) -> nn.Module:
     """(n, 3, H, W) -> (n, WIDTH): ResNet-18 with one block in place of two, three stages and 24 channels to begin with."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(torch_stream(seed, "candidates/encoder").initial_seed())
+    with lent(seed, "candidates/encoder"):
         stem = [nn.Conv2d(3, 24, 3, 1, 1, bias=False), nn.BatchNorm2d(24), nn.ReLU()]
         return nn.Sequential(*stem, Block(24, 24, 1), Block(24, 48, 2), Block(48, WIDTH, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 

@@ -170,6 +170,18 @@ def test_mixed_precision_trains_to_nearly_the_same_place(digits, comp):
     assert mixed.last_figures["loss"] != full.last_figures["loss"]
 
 
+@pytest.mark.parametrize("loss", sorted(losses.LOSSES))
+def test_every_loss_trains_in_mixed_precision(loss, digits, comp):
+    trained = train(dataclasses.replace(FAST, loss=loss, epochs=1, precision="bf16-mixed"), digits.x_train, comp)
+    assert np.isfinite(trained.last_figures["loss"])
+
+
+def test_mixed_precision_does_not_round_the_labels(digits, comp):
+    still = dataclasses.replace(FAST, epochs=1, learning_rate=1e-12, precision="bf16-mixed")
+    whole, less = (train(still, digits.x_train, comp * weight).last_figures["loss"] for weight in (1, 1 - 2**-10))
+    assert less / whole == pytest.approx(1 - 2**-10, abs=2**-16)  # 8 bits cannot tell the two from each other
+
+
 def test_the_learning_rate_rises_linearly_then_falls_as_a_cosine():
     config = Config(epochs=10, warmup_epochs=2, schedule="cosine", learning_rate=0.4)
     rates = [learning_rate(config, step, 5) for step in range(50)]

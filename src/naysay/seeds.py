@@ -4,6 +4,8 @@ Because the streams are named, changing how many numbers the model's initialisat
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -17,6 +19,18 @@ def stream(seed: int, name: str) -> np.random.Generator:
 def torch_stream(seed: int, name: str, device: torch.device | str = "cpu") -> torch.Generator:
     """The torch generator of the stream `name` under the integer `seed`, on `device`."""
     return torch.Generator(device).manual_seed(_entropy(seed, name))
+
+
+@contextmanager
+def lent(seed: int, name: str, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Inside, torch's global generators draw the stream `name`, for modules that take no other; after it they are as they were.
+
+    Those of the CPU and of `device`: no other GPU is asked for its state.
+    """
+    device = torch.device(device)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(_entropy(seed, name))
+        yield
 
 
 def _entropy(seed: int, name: str) -> int:

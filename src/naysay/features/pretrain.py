@@ -26,7 +26,7 @@ from naysay.features.siamese import Siamese
 from naysay.features.step import Step
 from naysay.models import resnet18_encoder
 from naysay.processes import ALONE, Processes
-from naysay.seeds import torch_stream
+from naysay.seeds import lent
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,7 @@ def _plain(config: Config) -> dict[str, Any]:
 
 
 def _build(config: Config, encoder: nn.Module | None, width: int, channels: int, processes: Processes = ALONE) -> Siamese:
-    with torch.random.fork_rng(devices=[]):  # modules draw from torch's global generator: lend it our stream
-        torch.manual_seed(torch_stream(config.seed, "pretrain/encoder").initial_seed())
+    with lent(config.seed, "pretrain/encoder"):
         return Siamese(encoder or resnet18_encoder(channels), config, width, processes)
 
 

@@ -15,7 +15,7 @@ from naysay.features.recipes import Config
 from naysay.features.simsiam import make_predictor, make_projector, pair_loss
 from naysay.features.viewnorm import norm_by_view
 from naysay.processes import ALONE, Processes
-from naysay.seeds import torch_stream
+from naysay.seeds import lent
 
 LOSSES = {"simsiam": pair_loss, "fastsiam": views_loss}
 
@@ -25,8 +25,7 @@ class Siamese(nn.Module):
 
     def __init__(self, encoder: nn.Module, config: Config, width: int = 512, processes: Processes = ALONE) -> None:
         super().__init__()
-        with torch.random.fork_rng(devices=[]):  # heads draw from torch's global generator: lend it our stream
-            torch.manual_seed(torch_stream(config.seed, "pretrain/heads").initial_seed())
+        with lent(config.seed, "pretrain/heads"):
             projector = make_projector(width, config.projection)
             self.predictor = make_predictor(config.projection, config.bottleneck)
         self.views, self.method, self.processes = config.views, config.method, processes

@@ -8,13 +8,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from naysay.errors import InputError, unknown
 from naysay.models.lenet import lenet_encoder
 from naysay.models.resnet import resnet18_encoder
-from naysay.seeds import torch_stream
+from naysay.seeds import lent
 
 __all__ = ["MODELS", "Classifier", "ModelRow", "build", "resnet18_encoder"]
 
@@ -90,8 +89,6 @@ def build(name: str, input_shape: Shape, n_classes: int, seed: int = 0, **option
             f"{name} needs images (C, H, W) of at least {row.smallest} x {row.smallest} pixels; "
             f"got input_shape {tuple(input_shape)}. For tables and tiny images use mlp or linear."
         )
-    # modules draw their weights from torch's global generator: lend it our stream, and give it back as it was
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(torch_stream(seed, "model").initial_seed())
+    with lent(seed, "model"):
         encoder, width = row.encoder(tuple(input_shape), **options)
         return Classifier(encoder, width, n_classes)

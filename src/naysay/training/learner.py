@@ -22,7 +22,7 @@ SMALL_STEP = 10_000_000  # multiply-adds of a forward pass; on two busy cores di
 
 
 class Learner(nn.Module):
-    """A model, a loss and T: (B, ...) inputs and (B, K) labels -> the sum of the loss's terms, () or (K,)."""
+    """A model, a loss and T: (B, ...) inputs and (B, K) labels, or their bits -> the sum of the loss's terms, () or (K,)."""
 
     prepared: Tensor  # what the loss needs of T; None where T is trained along
 
@@ -36,6 +36,7 @@ class Learner(nn.Module):
 
     def forward(self, x: Tensor, comp: Tensor) -> Tensor:
         logits = self.model(x)
+        comp = comp.view(torch.float32) if comp.dtype == torch.int32 else comp
         # mixed precision is for the model's products; log space needs all 24 bits
         with torch.autocast(x.device.type, enabled=False):
             prepared = self.prepared if self.transition is None else self.transition()
@@ -44,6 +45,11 @@ class Learner(nn.Module):
     def learned_T(self) -> Tensor | None:
         """The transition matrix that was trained along (cpe-t), else None."""
         return None if self.transition is None else self.transition().detach().double().cpu()
+
+
+def bits(comp: Tensor) -> Tensor:
+    """float32 labels as int32, to pass them through a fabric unchanged: with bf16-mixed it rounds every floating input to 8 bits."""
+    return comp.view(torch.int32)
 
 
 def build_learner(config: Config, shape: tuple[int, ...], n_classes: int, T: Tensor | None, model: nn.Module | None = None) -> Learner:

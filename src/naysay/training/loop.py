@@ -14,11 +14,11 @@ import torch
 from torch import nn
 
 from naysay import losses
-from naysay.seeds import torch_stream
+from naysay.seeds import lent
 from naysay.training import records
 from naysay.training.config import Config
 from naysay.training.data import TrainingData
-from naysay.training.learner import objective, suitable_threads
+from naysay.training.learner import bits, objective, suitable_threads
 from naysay.training.optim import learning_rate, set_learning_rate
 from naysay.training.run import HeldOut, Observer, Run, Snapshot, Trained
 
@@ -72,12 +72,11 @@ def one_epoch(fabric: "Fabric", learner: Any, optimizer: Any, data: TrainingData
     learner.train()
     batches, views, loss = data.batches(epoch, whole=whole), data.views(epoch), losses.get(data.config.loss)
     total = torch.zeros((), device=data.x.device)
-    with torch.random.fork_rng(devices=[fabric.device] if fabric.device.type == "cuda" else []):
-        torch.manual_seed(torch_stream(data.config.seed, f"dropout/{epoch}/{fabric.global_rank}").initial_seed())
+    with lent(data.config.seed, f"dropout/{epoch}/{fabric.global_rank}", fabric.device):
         for step, rows in enumerate(batches):
             set_learning_rate(optimizer, learning_rate(data.config, epoch * len(batches) + step, len(batches)))
             mine = rows[fabric.global_rank :: fabric.world_size]
-            share = learner(data.inputs(mine, views), data.labels(rows, mine)) * (fabric.world_size / len(rows))
+            share = learner(data.inputs(mine, views), bits(data.labels(rows, mine))) * (fabric.world_size / len(rows))
             value = objective(fabric, loss, share)
             fabric.backward(value)
             optimizer.step()
