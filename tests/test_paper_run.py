@@ -14,7 +14,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from naysay import datasets, features, labels, metrics, transition
+from naysay import augment, datasets, features, labels, metrics, transition
 from naysay.cli import app
 from naysay.datasets import store
 from naysay.errors import InputError
@@ -25,7 +25,8 @@ from naysay.paper.data import Place
 from naysay.paper.estimate import estimate
 from naysay.paper.result import config
 from naysay.paper.run import EXPERIMENTS, ledger, perform
-from naysay.training import Config, train
+from naysay.paper.spec import Wanted
+from naysay.training import Config, prepare, train
 from naysay.training import records as training_records
 from naysay.training.learner import Learner, build_learner
 
@@ -158,6 +159,87 @@ def test_augmented_labels_are_judged_only_where_there_are_any(done):
             shared = record["values"]["scheme"] != "none"
             assert (record["figures"]["augmented_accuracy"] is not None) == shared
             assert record["encoder"] == ({"name": "pixels", "hash": None} if shared else None)
+
+
+IN_SPACE = """
+kind = "table"
+title = "Digits, in their feature space"
+source = "a test"
+experiment = "augmented"
+
+[values]
+dataset = "digits"
+scheme = ["rss", "dms"]
+n_neighbors = 8
+seed = 0
+
+[[block]]
+label = "labels"
+
+[[block]]
+label = "features"
+experiment = "classifier"
+scheme = ["none", "dms"]
+inputs = "features"
+loss = "scl-nl"
+model = "mlp"
+epochs = 2
+held_out = 0.1
+
+[origin]
+dataset = "ours"
+scheme = "ours"
+n_neighbors = "ours"
+seed = "ours"
+inputs = "ours"
+loss = "ours"
+model = "ours"
+epochs = "ours"
+held_out = "ours"
+
+[show]
+rows = ["label", "scheme"]
+columns = ["dataset"]
+figures = ["augmented_accuracy"]
+"""
+
+
+@pytest.fixture(scope="module")
+def in_space(tmp_path_factory):
+    """The records of runs that look at labels alone, and of classifiers that see features, by kind and scheme; and what was said."""
+    folder = tmp_path_factory.mktemp("space")
+    said = naysay("run", write(folder, IN_SPACE), "--results", folder, *HERE)
+    return {(one["experiment"], one["values"]["scheme"]): one for one in records(folder).values()}, said.stderr
+
+
+def test_labels_are_judged_before_anything_is_trained(in_space):
+    kept, said = in_space
+    digits, features = datasets.load("digits"), space.of("digits", Place()).train
+    Z = augment(features, data.complementary("digits", 0, Place()), "dms", 8)
+    assert kept["augmented", "dms"]["figures"] == {
+        "augmented_accuracy": metrics.oracle_argmin_accuracy(Z, digits.y_train),
+        "wrong_mass": metrics.oracle_mass(Z, digits.y_train),
+    }
+    assert kept["augmented", "rss"]["figures"] != kept["augmented", "dms"]["figures"]
+    assert said.count("least named class is true") == 2
+
+
+@pytest.mark.parametrize("scheme", ["none", "dms"])
+def test_a_classifier_may_see_features_instead_of_images(in_space, scheme):
+    record = in_space[0]["classifier", scheme]
+    its, comp = space.of("digits", Place()), data.complementary("digits", 0, Place())
+    options = {"scheme": scheme, "n_neighbors": 8} if scheme == "dms" else {}
+    ready = prepare(its.train, comp, features=its.train, held_out=0.1, seed=0, **options)
+    trained = train(Config(loss="scl-nl", model="mlp", epochs=2, seed=0), ready.x, ready.comp, held_out=ready.held_out)
+    accuracy = metrics.oracle_accuracy(trained.predictor.predict(its.test), datasets.load("digits").y_test)
+    assert record["figures"]["test_accuracy"] == pytest.approx(accuracy, abs=0.005)
+    assert record["encoder"] == {"name": "pixels", "hash": None}
+
+
+def test_features_have_no_encoder_to_fine_tune():
+    asked = {"dataset": "digits", "scheme": "none", "inputs": "features", "fine_tune": True, "held_out": 0.1, "seed": 0}
+    with pytest.raises(InputError, match="no encoder to fine-tune"):
+        plans.check(Wanted("classifier", "", asked))
 
 
 def test_a_second_call_has_nothing_to_do(done):
@@ -359,9 +441,9 @@ def test_keys_stay_what_they_are():
     first = {name: wanted(get(name))[0].key for name in ("tab-explicit", "tab-main", "clcifar10-simulated", "tab-baselines")}
     assert first == {
         "tab-explicit": "3c3c76b61596eb73",
-        "tab-main": "bdb8434331779297",
-        "clcifar10-simulated": "e065c727ddc335df",
-        "tab-baselines": "8aa6e1e83e317f74",
+        "tab-main": "7ba8d7a51fb03f43",
+        "clcifar10-simulated": "2d034a2044dd2159",
+        "tab-baselines": "0aa21f3f28f19c86",
     }
     assert wanted(get("fig-implicit"))[0].key == first["tab-explicit"]  # tables that share runs share records
 

@@ -125,7 +125,8 @@ def test_the_published_numbers_are_all_there():
 def test_every_published_number_has_its_cell_and_what_has_none_says_so(name):
     shown = [cell.published for cell in cells(paper.get(name), []) if cell.published is not None]
     assert len(shown) == len(published(name).values)
-    assert published(name).values or "at hand" in " ".join(told(paper.get(name), cells(paper.get(name), [])))
+    assert published(name).values or published(name).note in " ".join(told(paper.get(name), cells(paper.get(name), [])))
+    assert published(name) != published("a table of one's own")
 
 
 def test_published_numbers_stand_where_the_paper_has_them():
@@ -316,7 +317,8 @@ def test_a_terminal_of_100_columns_is_enough(name):
     text = console.export_text()
     assert "…" not in text
     for cell in (cell for cell in its if cell.n):
-        assert f"{words.percent(cell.mean)} ± {words.percent(cell.sd, cell.mean)} (5)" in text  # never broken over two lines
+        spread = "" if cell.sd is None else f" ± {words.percent(cell.sd, cell.mean)}"
+        assert f"{words.percent(cell.mean)}{spread} ({cell.n})" in text  # never broken over two lines
 
 
 def test_the_order_of_schemes_is_checked_and_exceptions_are_named():
@@ -415,10 +417,28 @@ def test_neighbours_are_drawn_in_order():
     assert list(panel.lines[0].y) == pytest.approx([0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6])
 
 
-def test_a_tables_picture_has_the_sections_with_records():
+def test_two_figures_of_the_same_places_are_drawn_side_by_side():
+    spec = paper.get("check-labels")
+    drawn = picture(spec, cells(spec, [record(run, augmented_accuracy=0.9, wrong_mass=0.02) for run in runs(spec, dataset="aclcifar10")]))
+    assert drawn.columns == 2
+    assert [panel.y_name for panel in drawn.panels] == ["least named class is true, %", "labels naming the true class, %"]
+    assert [panel.lines[0].y[0] for panel in drawn.panels] == [90, 2]
+    assert drawn.panels[0].note == "full (1 seed)"
+
+
+def test_a_tables_picture_has_the_sections_with_records_and_the_rows_of_which_anything_is_known():
     drawn = picture(MAIN, cells(MAIN, five()))
     assert isinstance(drawn, Dots)
-    assert [title for title, _ in drawn.panels] == ["CIFAR10"]
+    assert [(title, len(rows)) for title, rows in drawn.panels] == [("CIFAR10", 20)]
+    (acl,) = [record(run, test_accuracy=0.5) for run in runs(MAIN, dataset="aclcifar10", loss="pc", scheme="dms", seed=0)][:1]
+    ((title, rows),) = picture(MAIN, cells(MAIN, [acl])).panels
+    assert (title, [name for name, _ in rows]) == ("ACLCIFAR10", ["PC + DMS"])
+
+
+def test_the_order_of_schemes_is_one_of_accuracies():
+    spec = paper.get("check-labels")
+    worse = [record(run, augmented_accuracy=0.9 - 0.1 * (run.values["scheme"] == "dms"), wrong_mass=0.02) for run in runs(spec)]
+    assert orders(cells(spec, worse)) == ([], 0)
 
 
 def test_the_colours_are_the_reports():
@@ -445,7 +465,7 @@ def test_the_same_records_give_the_same_page_and_pictures(tmp_path):
     pictures.mkdir(parents=True)
     (pictures / "clcifar20-simulated.png").write_bytes(b"of records that are gone")
     naysay("write", "--results", results, "--out", out, "--figures", pictures)
-    shared = {"fig-neighbours", "tab-baselines"}  # they want some of the same runs
+    shared = {"fig-neighbours", "tab-baselines", "check-order"}  # they want some of the same runs
     assert {path.stem for path in pictures.iterdir()} == {"tab-main", "clcifar10-simulated"} | shared
     first = {path: path.read_bytes() for path in [out, *pictures.iterdir()]}
     naysay("write", "--results", results, "--out", out, "--figures", pictures)

@@ -41,11 +41,13 @@ def summary(planned: "Plan") -> dict[str, Any]:
 
 def run_line(run: "Wanted", among: Iterable["Wanted"], record: Mapping[str, Any]) -> str:
     """A finished run in a line, with its main figure."""
-    from naysay.paper.words import duration
+    from naysay.paper.words import duration, figure, percent
 
     if "failed" in record:
         return f"{called(run, among)}: failed"
-    return f"{called(run, among)}: test accuracy {100 * record['figures']['test_accuracy']:.2f} %, {duration(record['seconds'])}"
+    figures = record["figures"]
+    main = "test_accuracy" if "test_accuracy" in figures else next(iter(figures))
+    return f"{called(run, among)}: {figure(main)} {percent(figures[main])} %, {duration(record['seconds'])}"
 
 
 def called(run: "Wanted", among: Iterable["Wanted"]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from naysay.paper import words
 from naysay.paper.cells import Cell
 
+ACCURACIES = ("test_accuracy", "best_test_accuracy")  # the figures that the order is about
 # each scheme and the one that it should beat
 ORDER = (("rss", "none"), ("rms", "rss"), ("dss", "none"), ("dms", "dss"))
 
@@ -35,7 +36,7 @@ def orders(cells: Sequence[Cell]) -> tuple[list[Compared], int]:
     """Every pair of recorded cells that differ in the scheme alone and that the paper orders, and how many pairs lack a record."""
     rows: dict[str, dict[str, Cell]] = {}
     for cell in cells:
-        if "scheme" in cell.place:
+        if "scheme" in cell.place and cell.figure in ACCURACIES:
             row = words.place(cell.place, [name for name in cell.place if name != "scheme"])
             rows.setdefault(row, {})[str(cell.place["scheme"])] = cell
     pairs = [

@@ -1,6 +1,7 @@
 """A classifier from complementary labels, augmented or not (Lin et al. 2023, section 6): rows held out first, then sharing, then training.
 
-Each epoch is judged by the held-out labels; the test set is asked twice, at the end: of the last epoch and of the best.
+It is trained on the images or, with `inputs = "features"`, on what the encoder makes of them. Each epoch is judged by the held-out
+labels; the test set is asked twice, at the end: of the last epoch and of the best.
 """
 
 import functools
@@ -20,28 +21,32 @@ def run(values: Mapping[str, Value], place: Place) -> Result:
     images = data.images(name, place)
     augmentation = tuple((key, values[key]) for key in AUGMENTATION if key in values)
     judged = float(values["held_out"]), str(values.get("criterion", "ure-accuracy"))
-    ready = _prepared(name, int(values["seed"]), *judged, augmentation, place)
+    encoded = values.get("inputs") == "features"
+    ready = _prepared(name, encoded, int(values["seed"]), *judged, augmentation, place)
+    x_test = space.of(name, place).test if encoded else images.x_test
     start = str(space.encoder_file(name, place)) if values.get("fine_tune") else None
     trained = train(config(values, start), ready.x, ready.comp, held_out=ready.held_out, progress=False)
     last, best = trained.last_figures, trained.best_figures or {}
     shared = values["scheme"] != "none"
     figures = {
-        "test_accuracy": metrics.oracle_accuracy(trained.predictor.predict(images.x_test), images.y_test),
+        "test_accuracy": metrics.oracle_accuracy(trained.predictor.predict(x_test), images.y_test),
         "held_out": last.get("held_out"),
         "held_out_error": last.get("held_out_error"),
-        "best_test_accuracy": metrics.oracle_accuracy(trained.best.predict(images.x_test), images.y_test) if trained.best else None,
+        "best_test_accuracy": metrics.oracle_accuracy(trained.best.predict(x_test), images.y_test) if trained.best else None,
         "best_held_out": best.get("held_out"),
         "best_epoch": trained.best_epoch,
         "augmented_accuracy": metrics.oracle_argmin_accuracy(ready.comp, images.y_true[ready.rows]) if shared else None,
     }
-    encoder = space.of(name, place).encoder if shared else space.encoder_card(name, place) if start else None
+    encoder = space.of(name, place).encoder if shared or encoded else space.encoder_card(name, place) if start else None
     return Result(figures, encoder=encoder)
 
 
 @functools.lru_cache(maxsize=8)  # grid points share labels; losses come in other groups (`compiled`); each holds 140 MB of CIFAR
-def _prepared(name: str, seed: int, held_out: float, criterion: str, augmentation: tuple[tuple[str, Value], ...], place: Place) -> Prepared:
+def _prepared(
+    name: str, encoded: bool, seed: int, held_out: float, criterion: str, augmentation: tuple[tuple[str, Value], ...], place: Place
+) -> Prepared:
     """Training rows with their labels shared as the values say, and the held-out rows."""
     options = dict(augmentation)
     features = None if options["scheme"] == "none" else space.of(name, place).train
-    images, comp = data.images(name, place), data.complementary(name, seed, place)
-    return prepare(images.x, comp, features=features, held_out=held_out, criterion=criterion, seed=seed, **options)  # type: ignore[arg-type]
+    x, comp = space.of(name, place).train if encoded else data.images(name, place).x, data.complementary(name, seed, place)
+    return prepare(x, comp, features=features, held_out=held_out, criterion=criterion, seed=seed, **options)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from naysay import neighbors
 from naysay.datasets import CATALOG
+from naysay.engine.here import Here
 from naysay.paper import data
 from naysay.paper.result import config
 from naysay.paper.spec import Wanted
@@ -45,17 +46,29 @@ def estimate(runs: Iterable[Wanted], recorded: Iterable[Mapping[str, Any]], thre
     for record in recorded:
         if "failed" not in record and record["environment"]["hardware"]["name"] == hardware:
             rates.setdefault(_like(record["experiment"], record["values"]), []).append(record["seconds"] / _work(record["values"]))
-    total, known, probed = 0.0, 0, 0
+    total, known, probed, graphs = 0.0, 0, 0, set()
     for run in runs:
         rate = rates.get(_like(run.experiment, run.values))
         known, probed = known + (rate is not None), probed + (rate is None)
-        total += statistics.median(rate) * _work(run.values) if rate else _probed(run.experiment, run.values, threads)
+        if rate:
+            total += statistics.median(rate) * _work(run.values)
+        elif run.experiment == "augmented":
+            graphs.add((run.values["dataset"], run.values["n_neighbors"]))
+        else:
+            total += _probed(run.experiment, run.values, threads)
+    total += sum(_graph(str(name)) for name, _ in graphs)  # runs share them, and take little longer
     sources = [f"records on {hardware} for {known}" if known else "", f"a probe of a few steps here for {probed}" if probed else ""]
     return Estimate(total, " and ".join(filter(None, sources)))
 
 
 def _like(experiment: str, values: Mapping[str, Value]) -> Hashable:
-    return experiment, values.get("model"), values.get("precision"), CATALOG[data.row(values["dataset"]).images].shape
+    return experiment, values.get("model"), values.get("precision"), _shape(values)
+
+
+def _shape(values: Mapping[str, Value]) -> tuple[int, ...]:
+    """Of what is trained on: an image, or what an encoder makes of one."""
+    name = str(values["dataset"])
+    return (_width(name),) if values.get("inputs") == "features" else CATALOG[data.row(name).images].shape
 
 
 def _rows(values: Mapping[str, Value]) -> int:
@@ -73,14 +86,10 @@ def _probed(experiment: str, values: Mapping[str, Value], threads: int | None) -
     images = CATALOG[data.row(values["dataset"]).images]
     if experiment == "decoding":
         asking = images.n_train * float(values["held_out"]) + images.n_test
-        return _search(ENCODED if data.row(values["dataset"]).encoder else math.prod(images.shape)) * asking * images.n_train
+        return _pair(_width(str(values["dataset"])), asked=SEARCHED // 8) * asking * images.n_train
     settings = config(values)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads or before)
-    try:
-        step, look = _probe(settings.model, settings.batch_size, settings.precision, images.shape, len(images.classes))
-    finally:
-        torch.set_num_threads(before)
+    with Here.with_threads(threads):
+        step, look = _probe(settings.model, settings.batch_size, settings.precision, _shape(values), len(images.classes))
     looked_at = _rows(values) + images.n_test if experiment == "sharing" else images.n_train * float(values["held_out"])
     return settings.epochs * (_rows(values) * step + looked_at * look)
 
@@ -101,17 +110,28 @@ def _probe(model: str, batch_size: int, precision: str, shape: tuple[int, ...], 
     return seconds / n, min(_looking(trained.predictor, x) for _ in range(3)) / n
 
 
+def _graph(name: str) -> float:
+    """Seconds to find the neighbours of all training images of a set."""
+    return _pair(_width(name), asked=SEARCHED) * CATALOG[data.row(name).images].n_train ** 2
+
+
+def _width(name: str) -> int:
+    """Of the space in which a set has neighbours."""
+    return ENCODED if data.row(name).encoder else math.prod(CATALOG[data.row(name).images].shape)
+
+
 @functools.cache
-def _search(width: int) -> float:
-    """Seconds a pair of rows of `width` numbers, to find the nearest."""
+def _pair(width: int, asked: int) -> float:
+    """Seconds a pair of rows of `width` numbers, to find the nearest of `asked` rows, or of all."""
     rows = torch.rand(SEARCHED, width, generator=torch_stream(0, "probe")).to(data.device())
 
     def search() -> float:
         started = time.perf_counter()
-        neighbors.query(rows, rows[: SEARCHED // 8], 64).indices.cpu()
+        found = neighbors.build(rows, 64) if asked == SEARCHED else neighbors.query(rows, rows[:asked], 64)
+        found.indices.cpu()
         return time.perf_counter() - started
 
-    return min(search() for _ in range(2)) / (SEARCHED * (SEARCHED // 8))
+    return min(search() for _ in range(2)) / (SEARCHED * asked)
 
 
 def _looking(predictor: Predictor, x: Tensor) -> float:

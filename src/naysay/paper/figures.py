@@ -52,7 +52,7 @@ def draw(spec: Spec, picture: Plot | Dots, path: Path) -> None:
 
 
 def _plot(spec: Spec, plot: Plot) -> "Figure":
-    columns = min(3, len(plot.panels))
+    columns = min(plot.columns, len(plot.panels))
     rows = math.ceil(len(plot.panels) / columns)
     named = list(dict.fromkeys(line.name for panel in plot.panels for line in panel.lines))
     below = 0.21 * math.ceil(len(named) / 3) + 0.45

@@ -74,15 +74,17 @@ def check(run: Wanted) -> None:
     """Refuse a run whose values name things that do not exist, before anything is trained."""
     values = run.values
     data.row(values["dataset"])
-    if run.experiment == "decoding":
+    if "scheme" in values and values["scheme"] not in SCHEMES:
+        raise unknown("scheme", values["scheme"], SCHEMES)
+    if run.experiment in ("augmented", "decoding"):
         return
     settings = config(values)
     losses.get(settings.loss)
     if settings.model not in models.MODELS:
         raise unknown("model", settings.model, models.MODELS)
     if run.experiment == "classifier":
-        if values["scheme"] not in SCHEMES:
-            raise unknown("scheme", values["scheme"], SCHEMES)
+        if values.get("inputs") == "features" and values.get("fine_tune"):
+            raise InputError('a run on features has no encoder to fine-tune: set fine_tune = false, or inputs = "images".')
         criterion(str(values.get("criterion", "ure-accuracy")))
 
 
@@ -102,8 +104,8 @@ def get_absent(plan: Plan, place: Place) -> tuple[tuple[Wanted, ...], dict[str, 
 def _encoder_lacks(run: Wanted, place: Place) -> str | None:
     """What to do for the encoder that the run needs; None where it needs none or it is there."""
     name = str(run.values["dataset"])
-    shares = run.experiment == "decoding" or run.values.get("scheme", "none") != "none"
-    if not (run.values.get("fine_tune") or (shares and data.row(name).encoder)):
+    in_space = run.experiment == "decoding" or run.values.get("scheme", "none") != "none" or run.values.get("inputs") == "features"
+    if not (run.values.get("fine_tune") or (in_space and data.row(name).encoder)):
         return None
     try:
         space.encoder_file(name, place)

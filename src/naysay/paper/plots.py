@@ -38,7 +38,9 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plot:
-    """The picture of a figure. `joined`: the points of a series are one curve. `spread` says what `low` to `high` is."""
+    """The picture of a figure, its panels in rows of at most `columns`. `joined`: the points of a series are one curve. `spread` says
+    what `low` to `high` is.
+    """
 
     x_name: str
     panels: Sequence[Panel]
@@ -46,6 +48,7 @@ class Plot:
     log_x: bool = False
     log_y: bool = False
     spread: str = ""
+    columns: int = 3
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,17 @@ def picture(spec: Spec, cells: Sequence[Cell]) -> Plot | Dots | None:
         return None
     if spec.kind == "table":
         kept = [section for section in sections(spec, cells) if section.recorded]
-        return Dots([(section.title, [(name, group[0]) for name, group in section.rows]) for section in kept])
+        return Dots([(section.title, _known(section.rows)) for section in kept])
     if spec.show["x"] == "epoch":
         return _by_epoch(spec, there)
     if spec.show["x"] in words.FIGURES:
         return _by_figure(spec, there)
     return _by_value(spec, there)
+
+
+def _known(rows: Sequence[tuple[str, Sequence[Cell]]]) -> list[tuple[str, Cell]]:
+    """The rows of which ours or the paper's value is known."""
+    return [(name, group[0]) for name, group in rows if group[0].n or group[0].published is not None]
 
 
 def _by_epoch(spec: Spec, cells: Sequence[Cell]) -> Plot:
@@ -104,12 +112,22 @@ def _epochs(record: Record, figure: str) -> dict[int, float]:
 def _by_value(spec: Spec, cells: Sequence[Cell]) -> Plot:
     x = spec.show["x"]
     panels = []
-    for title, group in _grouped(cells, spec.show["panels"]).items():
-        lines = [
-            _line(name, series, [float(cell.place[x]) for cell in series]) for name, series in _grouped(group, spec.show["series"]).items()
-        ]
-        panels.append(Panel(title, f"{words.figure(cells[0].figure)}, %", lines, _note(group)))
-    return Plot("neighbours" if x == "n_neighbors" else x, panels, log_x=x == "n_neighbors", spread="one sd over seeds")
+    for title, both in _grouped(cells, spec.show["panels"]).items():
+        for figure in spec.show["figures"]:
+            group = [cell for cell in both if cell.figure == figure]
+            lines = [
+                _line(name, series, [float(cell.place[x]) for cell in series])
+                for name, series in _grouped(group, spec.show["series"]).items()
+            ]
+            panels.append(Panel(title, f"{words.figure(figure)}, %", lines, _note(group)))
+    across = len(spec.show["figures"])
+    return Plot(
+        "neighbours" if x == "n_neighbors" else x,
+        panels,
+        log_x=x == "n_neighbors",
+        spread="one sd over seeds",
+        columns=across if across > 1 else 3,
+    )
 
 
 def _by_figure(spec: Spec, cells: Sequence[Cell]) -> Plot:
@@ -147,7 +165,11 @@ def _grouped(cells: Sequence[Cell], by: Sequence[str]) -> dict[str, list[Cell]]:
 
 def _note(cells: Sequence[Cell]) -> str:
     """Of which runs a panel is, in a few words: "quick: 30 of 100 epochs, 1 of 5 seeds"."""
-    said = [f"{cell.standing.kind}{f': {cell.standing.cut}' if cell.standing.cut else f' ({cell.n} seeds)'}" for cell in cells]
+    said = [f"{cell.standing.kind}{f': {cell.standing.cut}' if cell.standing.cut else f' ({_seeds(cell.n)})'}" for cell in cells]
     said += ["simulated labels"] if any(cell.simulated for cell in cells) else []
     kinds = list(dict.fromkeys(said))
     return kinds[0] if len(kinds) == 1 else "; ".join(kinds[:2]) + (" …" if len(kinds) > 2 else "")
+
+
+def _seeds(n: int) -> str:
+    return "1 seed" if n == 1 else f"{n} seeds"

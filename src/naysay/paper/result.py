@@ -12,7 +12,7 @@ from naysay.training import Config
 class Result:
     """Figures by name; each epoch's, where the experiment is about epochs; the encoder, where one took part."""
 
-    figures: dict[str, float | int | None]
+    figures: Mapping[str, float | int | None]
     history: list[dict[str, Any]] | None = None
     encoder: dict[str, Any] | None = None
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from naysay.engine import ATTEMPTS, Engine, Job, Ledger, Outcome, run_recorded
-from naysay.paper import classifier, compiled, data, decoding, sharing
+from naysay.paper import augmented, classifier, compiled, data, decoding, sharing
 from naysay.paper.data import Place
 from naysay.paper.result import Result
 from naysay.paper.spec import Wanted
@@ -23,7 +23,9 @@ from naysay.paper.values import Value
 from naysay.training import records
 
 Experiment = Callable[[Mapping[str, Value], Place], Result]
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({"sharing": sharing.run, "classifier": classifier.run, "decoding": decoding.run})
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
+    {"sharing": sharing.run, "classifier": classifier.run, "augmented": augmented.run, "decoding": decoding.run}
+)
 
 
 def perform(key: str, experiment: str, values: Mapping[str, Value], place: Place, note: str | None = None) -> dict[str, Any]:

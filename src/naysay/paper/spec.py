@@ -45,6 +45,9 @@ NAMES = (
     "clcifar20-simulated",
     "fig-neighbours",
     "tab-baselines",
+    "check-order",
+    "check-features",
+    "check-labels",
 )
 KINDS = ("table", "figure")
 TEXTS, TABLES = ("kind", "title", "source", "experiment"), ("values", "origin", "show")  # what every spec has

@@ -44,7 +44,8 @@ HELD_OUT: Mapping[str, Kind] = MappingProxyType({"held_out": (float,), "criterio
 EXPERIMENTS: Mapping[str, Mapping[str, Kind]] = MappingProxyType(
     {
         "sharing": {"dataset": (str,), **SHARING, **TRAINING},
-        "classifier": {"dataset": (str,), **AUGMENTATION, **HELD_OUT, "fine_tune": (bool,), **TRAINING},
+        "classifier": {"dataset": (str,), "inputs": ("images", "features"), **AUGMENTATION, **HELD_OUT, "fine_tune": (bool,), **TRAINING},
+        "augmented": {"dataset": (str,), **AUGMENTATION, "seed": (int,)},
         "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
     }
 )
@@ -52,6 +53,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "sharing": ("dataset", "sharing", "n_train", "seed"),
         "classifier": ("dataset", "scheme", "held_out", "seed"),
+        "augmented": ("dataset", "scheme", "n_neighbors", "seed"),
         "decoding": ("dataset", "held_out", "seed"),
     }
 )

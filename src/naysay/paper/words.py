@@ -13,8 +13,10 @@ FIGURES = {
     "confidence_unseen": "confidence on unseen labels",
     "sharing_efficiency": "sharing efficiency",
     "neighbouring_noise": "neighbouring noise",
+    "augmented_accuracy": "least named class is true",
+    "wrong_mass": "labels naming the true class",
 }
-LOWER_IS_BETTER = ("confidence_seen", "confidence_unseen", "neighbouring_noise")
+LOWER_IS_BETTER = ("confidence_seen", "confidence_unseen", "neighbouring_noise", "wrong_mass")
 MISSING = "missing"
 
 
