@@ -32,6 +32,9 @@ from naysay.cli import app
 from naysay.engine.cluster import connect
 from naysay.errors import InputError
 
+# tests that open ports run one after another: a free port that one has found must not be another's
+pytestmark = pytest.mark.xdist_group("ports")
+
 K, NEIGHBOURS = 5, 8
 EDGES = (0, 3, 700, 1150, 1500)  # shards of unequal size, the first with fewer rows than there are neighbours
 

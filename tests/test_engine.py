@@ -22,6 +22,9 @@ from naysay.engine.local import Local
 from naysay.errors import InputError
 from naysay.training import Config, HeldOut, grid, search
 
+# tests that open ports run one after another: a free port that one has found must not be another's
+pytestmark = pytest.mark.xdist_group("ports")
+
 BOTH = ["local", "ray"]
 
 

@@ -18,6 +18,9 @@ import pytest
 from naysay import engine
 from naysay.errors import InputError
 
+# tests that open ports run one after another: a free port that one has found must not be another's
+pytestmark = pytest.mark.xdist_group("ports")
+
 PROGRAM = Path(__file__).parent / "engine_jobs.py"
 MARK = "NAYSAY_ENGINE_TEST"
 

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+# tests that open ports run one after another: a free port that one has found must not be another's
+pytestmark = pytest.mark.xdist_group("ports")
+
 WORKER = Path(__file__).parent / "spread_worker.py"
 
 # Two processes add the same numbers in another order: float32 has 6e-8 of a number's size to lose at each of 16 steps (2e-7 was seen).

@@ -18,6 +18,9 @@ from naysay.errors import InputError
 from naysay.processes import ALONE, here
 from naysay.training import Config, Diverged, HeldOut, Predictor, spread, train, train_on_ray
 
+# tests that open ports run one after another: a free port that one has found must not be another's
+pytestmark = pytest.mark.xdist_group("ports")
+
 # Two processes add the same numbers in another order; over some dozen AdamW steps of float32 that came to 6e-8. A step that went wrong
 # moves weights by the learning rate, 3e-3.
 ROUNDING = 1e-5

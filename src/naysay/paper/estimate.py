@@ -16,9 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay import neighbors
+from naysay import engine, neighbors
 from naysay.datasets import CATALOG
-from naysay.engine.here import Here
 from naysay.paper import data
 from naysay.paper.result import config
 from naysay.paper.spec import Wanted
@@ -88,7 +87,7 @@ def _probed(experiment: str, values: Mapping[str, Value], threads: int | None) -
         asking = images.n_train * float(values["held_out"]) + images.n_test
         return _pair(_width(str(values["dataset"])), asked=SEARCHED // 8) * asking * images.n_train
     settings = config(values)
-    with Here.with_threads(threads):
+    with engine.start("local", workers=0, threads=threads):
         step, look = _probe(settings.model, settings.batch_size, settings.precision, _shape(values), len(images.classes))
     looked_at = _rows(values) + images.n_test if experiment == "sharing" else images.n_train * float(values["held_out"])
     return settings.epochs * (_rows(values) * step + looked_at * look)
