@@ -67,7 +67,7 @@ def _method(name: str, shown: Sequence[Section], notes: Sequence[str]) -> Method
             values.append(Value(cell.mean, cell.sd))
             values += [Value(cell.published), Value(cell.difference, cell.error)] if section.compared else []
         if group[0].n:
-            said[section.title] = ", ".join(filter(None, [f"{group[0].n} seed{'s' * (group[0].n > 1)}", marks(group[0], notes)]))
+            said[section.title] = ", ".join(filter(None, [words.seeds(group[0].n), marks(group[0], notes)]))
     alike = len(set(said.values())) == 1
     return Method(name, values, note=next(iter(said.values())) if alike else "; ".join(f"{title}: {text}" for title, text in said.items()))
 

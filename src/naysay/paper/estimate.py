@@ -85,7 +85,7 @@ def _probed(experiment: str, values: Mapping[str, Value], threads: int | None) -
     images = CATALOG[data.row(values["dataset"]).images]
     if experiment == "decoding":
         asking = images.n_train * float(values["held_out"]) + images.n_test
-        return _pair(_width(str(values["dataset"])), asked=SEARCHED // 8) * asking * images.n_train
+        return _pair(_width(str(values["dataset"])), graph=False) * asking * images.n_train
     settings = config(values)
     with engine.start("local", workers=0, threads=threads):
         step, look = _probe(settings.model, settings.batch_size, settings.precision, _shape(values), len(images.classes))
@@ -111,7 +111,7 @@ def _probe(model: str, batch_size: int, precision: str, shape: tuple[int, ...], 
 
 def _graph(name: str) -> float:
     """Seconds to find the neighbours of all training images of a set."""
-    return _pair(_width(name), asked=SEARCHED) * CATALOG[data.row(name).images].n_train ** 2
+    return _pair(_width(name), graph=True) * CATALOG[data.row(name).images].n_train ** 2
 
 
 def _width(name: str) -> int:
@@ -120,17 +120,19 @@ def _width(name: str) -> int:
 
 
 @functools.cache
-def _pair(width: int, asked: int) -> float:
-    """Seconds a pair of rows of `width` numbers, to find the nearest of `asked` rows, or of all."""
+def _pair(width: int, graph: bool) -> float:
+    """Seconds a pair of rows of `width` numbers, to find the neighbours of all rows (`graph`) or of others."""
     rows = torch.rand(SEARCHED, width, generator=torch_stream(0, "probe")).to(data.device())
+
+    asked = rows if graph else rows[: SEARCHED // 8]
 
     def search() -> float:
         started = time.perf_counter()
-        found = neighbors.build(rows, 64) if asked == SEARCHED else neighbors.query(rows, rows[:asked], 64)
+        found = neighbors.build(rows, 64) if graph else neighbors.query(rows, asked, 64)
         found.indices.cpu()
         return time.perf_counter() - started
 
-    return min(search() for _ in range(2)) / (SEARCHED * asked)
+    return min(search() for _ in range(2)) / (SEARCHED * len(asked))
 
 
 def _looking(predictor: Predictor, x: Tensor) -> float:

@@ -165,11 +165,7 @@ def _grouped(cells: Sequence[Cell], by: Sequence[str]) -> dict[str, list[Cell]]:
 
 def _note(cells: Sequence[Cell]) -> str:
     """Of which runs a panel is, in a few words: "quick: 30 of 100 epochs, 1 of 5 seeds"."""
-    said = [f"{cell.standing.kind}{f': {cell.standing.cut}' if cell.standing.cut else f' ({_seeds(cell.n)})'}" for cell in cells]
+    said = [f"{cell.standing.kind}{f': {cell.standing.cut}' if cell.standing.cut else f' ({words.seeds(cell.n)})'}" for cell in cells]
     said += ["simulated labels"] if any(cell.simulated for cell in cells) else []
     kinds = list(dict.fromkeys(said))
     return kinds[0] if len(kinds) == 1 else "; ".join(kinds[:2]) + (" …" if len(kinds) > 2 else "")
-
-
-def _seeds(n: int) -> str:
-    return "1 seed" if n == 1 else f"{n} seeds"

@@ -64,6 +64,11 @@ def minus(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def seeds(n: int) -> str:
+    """1 -> "1 seed", 5 -> "5 seeds"."""
+    return "1 seed" if n == 1 else f"{n} seeds"
+
+
 def duration(seconds: float) -> str:
     """Seconds, minutes or hours, with as many digits as one reads."""
     if seconds < 100:

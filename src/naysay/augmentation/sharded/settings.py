@@ -1,7 +1,7 @@
 """What one run is asked to do to its rows: the same settings on the same shards give the same result, on however many workers."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_args
 
 from naysay.augmentation import schemes, weights
 from naysay.augmentation.propagation import check_settings
@@ -34,11 +34,10 @@ class Settings:
         schemes.get(self.scheme)
         check_settings(self.alpha, self.rounds, self.tol)
         weights.check_gamma(self.gamma)
-        for name, value, known in (("method", self.method, METHODS), ("metric", self.metric, METRICS)):
-            if value not in known:
-                raise unknown(name, value, known)
-        if self.contradictions not in ("raise", "unlabel", "keep"):
-            raise unknown("contradictions", self.contradictions, ("raise", "unlabel", "keep"))
+        choices = (("method", METHODS), ("metric", METRICS), ("contradictions", get_args(Contradictions)))
+        for name, known in choices:
+            if getattr(self, name) not in known:
+                raise unknown(name, getattr(self, name), known)
         check_whole(n_neighbors=self.n_neighbors, nlist=self.nlist, nprobe=self.nprobe, block_rows=self.block_rows)
 
     @property
