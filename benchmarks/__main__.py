@@ -1,4 +1,6 @@
-"""`make bench`: neighbours, propagation, training and engines against their peers here, in minutes; JSON lines in benchmarks/results/."""
+"""`make bench`: neighbours, propagation, training and engines against their peers here, in minutes; JSON lines in
+benchmarks/results/.
+"""
 
 import subprocess
 import sys

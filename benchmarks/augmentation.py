@@ -1,11 +1,13 @@
-"""Label sharing against its peers on the same data, in one process, on this machine: is it right, and what part of their time does it take?
+"""Label sharing against its peers on the same data, in one process, on this machine: is it right, and what part of
+their time does it take?
 
     python benchmarks/augmentation.py                    50,000 x 512 rows, 64 neighbours, 100 rounds: a few minutes on 2 cores
     python benchmarks/augmentation.py --rows 5000        a quick look
 
-The rows and the neighbours are those of `neighbors.py`, one turn each, for the work is long. Peers of the propagation: scipy's CSR product
-in float32 and scikit-learn's LabelSpreading. Each is first checked to give the same answer. Times are the least of several, the
-competitors taking turns. One line of JSON a measurement goes to `benchmarks/results/augmentation.jsonl`.
+The rows and the neighbours are those of `neighbors.py`, one turn each, for the work is long. Peers of the propagation:
+scipy's CSR product in float32 and scikit-learn's LabelSpreading. Each is first checked to give the same answer. Times
+are the least of several, the competitors taking turns. One line of JSON a measurement goes to
+`benchmarks/results/augmentation.jsonl`.
 """
 
 import argparse
@@ -57,17 +59,25 @@ def bench_propagation(graph: Graph, n_classes: int, rounds: int, repeats: int) -
     def ours(backend: str) -> np.ndarray:
         return propagate(graph.indices, W, comp, alpha=ALPHA, rounds=rounds, backend=backend).labels.numpy()
 
-    competitors = {"scipy CSR, float32": scipy, "naysay, torch": partial(ours, "torch"), "naysay, numba": partial(ours, "numba")}
+    competitors = {
+        "scipy CSR, float32": scipy,
+        "naysay, torch": partial(ours, "torch"),
+        "naysay, numba": partial(ours, "numba"),
+    }
     exact = in_double_precision(graph, W, given, rounds)
     errors = {name: float(np.abs(run() - exact).max()) for name, run in competitors.items()}
     for name, error in errors.items():
         if not error < TOLERANCE:
             raise SystemExit(f"{name} is off by {error:.1e} from {rounds} rounds in double precision: not timed.")
-    return compare(f"propagation, K={n_classes}, {rounds} rounds", take_turns(competitors, repeats), errors, "scipy CSR, float32")
+    return compare(
+        f"propagation, K={n_classes}, {rounds} rounds", take_turns(competitors, repeats), errors, "scipy CSR, float32"
+    )
 
 
 def bench_label_spreading(graph: Graph, rounds: int) -> list[dict[str, Any]]:
-    """scikit-learn's LabelSpreading on the same graph; its matrix, 1 / sqrt(in-degrees), is given to `propagate` to check equality."""
+    """scikit-learn's LabelSpreading on the same graph; its matrix, 1 / sqrt(in-degrees), is given to `propagate` to
+    check equality.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.semi_supervised import LabelSpreading
 
@@ -103,7 +113,8 @@ def floors(graph: Graph, n_classes: int, rounds: int) -> list[dict[str, Any]]:
     other = torch.empty_like(big)
     seconds = take_turns({"copy": lambda: other.copy_(big)}, 5)["copy"].wall
     rate = 2 * big.numel() * 4 / seconds
-    edges, edge_bytes = graph.indices.numel(), 6 if graph.n <= 2**16 else 8  # a row number, of 16 bits where they suffice, and a weight
+    # a row number, of 16 bits where they suffice, and a weight
+    edges, edge_bytes = graph.indices.numel(), 6 if graph.n <= 2**16 else 8
     return [
         {
             "case": f"floors, K={n_classes}, {rounds} rounds",

@@ -1,13 +1,15 @@
-"""What an engine costs: a sweep of 24 small trainings on digits (2 losses x 3 schemes x 4 seeds) through `local` and `ray`.
+"""What an engine costs: a sweep of 24 small trainings on digits (2 losses x 3 schemes x 4 seeds) through `local` and
+`ray`.
 
     python benchmarks/engine.py                    # minutes; on a machine that does nothing else
     ... --workers 2 --epochs 160 --out FILE        # also as a JSON line
 
-The work is the sum of the jobs' seconds alone in one process, one after the other, on one thread. An engine's overhead is
-(workers x wall - work) / work, from before its start to after its end: what its workers load, wait and talk is in it. The start-up, from
-the call until the first job begins, is shown apart; so is how much longer the jobs themselves took side by side than alone, which two
-threads of one core or other work on the machine bring about, and no engine can help. Then everything once more with a worker killed in
-the middle. The records must be the same in all five runs, but for times and process numbers, to the last digit of every epoch's loss.
+The work is the sum of the jobs' seconds alone in one process, one after the other, on one thread. An engine's overhead
+is (workers x wall - work) / work, from before its start to after its end: what its workers load, wait and talk is in
+it. The start-up, from the call until the first job begins, is shown apart; so is how much longer the jobs themselves
+took side by side than alone, which two threads of one core or other work on the machine bring about, and no engine can
+help. Then everything once more with a worker killed in the middle. The records must be the same in all five runs, but
+for times and process numbers, to the last digit of every epoch's loss.
 The goal: overheads below 25 %.
 """
 
@@ -45,7 +47,9 @@ def train(loss: str, scheme: str, seed: int, epochs: int) -> dict[str, Any]:
     comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=seed), 10)
     pixels = digits.x_train.reshape(len(comp), -1).astype("float32")
     ready = prepare(digits.x_train, comp, features=pixels, scheme=scheme, seed=seed, n_neighbors=8, metric="cosine")
-    trained = fit(Config(loss=loss, epochs=epochs, seed=seed), ready.x, ready.comp, held_out=ready.held_out, progress=False)
+    trained = fit(
+        Config(loss=loss, epochs=epochs, seed=seed), ready.x, ready.comp, held_out=ready.held_out, progress=False
+    )
     return {
         "config": {"loss": loss, "scheme": scheme, "seed": seed, "epochs": epochs},
         "test_accuracy": metrics.oracle_accuracy(trained.predictor.predict(digits.x_test), digits.y_test),
@@ -60,11 +64,15 @@ def train(loss: str, scheme: str, seed: int, epochs: int) -> dict[str, Any]:
 def jobs(epochs: int) -> Iterator[engine.Job]:
     """The sweep."""
     for loss, scheme, seed in itertools.product(LOSSES, SCHEMES, SEEDS):
-        yield engine.Job(f"{loss}/{scheme}/{seed}", train, {"loss": loss, "scheme": scheme, "seed": seed, "epochs": epochs})
+        yield engine.Job(
+            f"{loss}/{scheme}/{seed}", train, {"loss": loss, "scheme": scheme, "seed": seed, "epochs": epochs}
+        )
 
 
 def sweep(started: AbstractContextManager[engine.Engine], epochs: int, *, kill: bool = False) -> dict[str, Any]:
-    """Wall-clock and start-up seconds of a sweep, and its records as the ledger has them; with `kill` a worker dies on the way."""
+    """Wall-clock and start-up seconds of a sweep, and its records as the ledger has them; with `kill` a worker dies on
+    the way.
+    """
     with tempfile.TemporaryDirectory(prefix="naysay-engine-") as folder:
         ledger, begin = engine.Ledger(Path(folder) / "sweep.jsonl"), time.time()
         with started as running:
@@ -94,13 +102,17 @@ def main() -> None:
     print(f"alone in one process: {work:.1f} s of work in 24 jobs; load before {load:.1f}", flush=True)
     line: dict[str, Any] = {"work": work, "load before": load, "workers": given.workers, "epochs": given.epochs}
     for name in ENGINES:
-        whole, killed = (sweep(engine.start(name, workers=given.workers, threads=1), given.epochs, kill=kill) for kill in (False, True))
+        whole, killed = (
+            sweep(engine.start(name, workers=given.workers, threads=1), given.epochs, kill=kill)
+            for kill in (False, True)
+        )
         overhead = (given.workers * whole["wall"] - work) / work
         slower = (sum(one["seconds"] for one in whole["records"]) - work) / work
         assert len({one["pid"] for one in killed["records"]}) > given.workers, "no worker was killed"
         same, same_after_kill = results(whole["records"]) == truth, results(killed["records"]) == truth
         print(
-            f"{name}: wall {whole['wall']:.1f} s, of which start-up {whole['start']:.1f} s; overhead {overhead:.1%} (goal {GOAL:.0%}), "
+            f"{name}: wall {whole['wall']:.1f} s, of which start-up {whole['start']:.1f} s; overhead {overhead:.1%} "
+            f"(goal {GOAL:.0%}), "
             f"of which {slower:.1%} in the jobs themselves; "
             f"records identical: {same}; with a worker killed: {same_after_kill}, wall {killed['wall']:.1f} s",
             flush=True,

@@ -1,4 +1,6 @@
-"""What the benchmarks share: turns, so that other work on the machine disturbs all competitors alike, and records with their origin."""
+"""What the benchmarks share: turns, so that other work on the machine disturbs all competitors alike, and records with
+their origin.
+"""
 
 import json
 import os
@@ -60,7 +62,9 @@ def compare(case: str, turns: Mapping[str, Turn], errors: Mapping[str, float], p
     ]
 
 
-def record(path: Path, benchmark: str, origin: str, packages: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> None:
+def record(
+    path: Path, benchmark: str, origin: str, packages: Sequence[str], lines: Sequence[Mapping[str, Any]]
+) -> None:
     """Append the lines to the results, each with date, machine, load, versions and the data's origin."""
     about = {
         "benchmark": benchmark,

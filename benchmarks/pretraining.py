@@ -4,8 +4,9 @@
     python benchmarks/pretraining.py --device cpu --cases 2x4 --steps 2 --ways plain
 
 The images are random, which costs the same as real ones. One line of JSON a measurement: views a second, the time of a
-step, the time to build it (compiling, capturing), the arithmetic rate, and the losses of the first steps, which must agree
-between the ways to rounding. ResNet-18 takes 1.11 GFLOP a view forward at 32 x 32, and three times that with backward.
+step, the time to build it (compiling, capturing), the arithmetic rate, and the losses of the first steps, which must
+agree between the ways to rounding. ResNet-18 takes 1.11 GFLOP a view forward at 32 x 32, and three times that with
+backward.
 """
 
 import argparse
@@ -69,7 +70,9 @@ def main() -> None:
     args = parser.parse_args()
     for case in args.cases.split(","):
         views, batch = map(int, case.split("x"))
-        config = dataclasses.replace(METHODS["fastsiam"], views=views, batch=batch, target_momentum=args.target_momentum)
+        config = dataclasses.replace(
+            METHODS["fastsiam"], views=views, batch=batch, target_momentum=args.target_momentum
+        )
         images = torch.randint(0, 256, (max(args.steps, 3) * batch, 32, 32, 3), dtype=torch.uint8).to(args.device)
         for way in args.ways.split(","):
             print(json.dumps(measure(config, images, way, args.steps)), flush=True)

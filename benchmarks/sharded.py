@@ -1,12 +1,14 @@
-"""Augmentation over shards on Ray against one process on the same rows and this machine: time, memory, recall, and what comes out.
+"""Augmentation over shards on Ray against one process on the same rows and this machine: time, memory, recall, and what
+comes out.
 
     python benchmarks/sharded.py                       2,000,000 x 64 in 8 shards, 64 neighbours, 100 rounds, two workers
     python benchmarks/sharded.py --rows 100000         a quick look
 
-Rows are those of benchmarks/neighbors.py (`make_rows`); the true class is which of ten random directions a row points along most, and each
-row has one complementary label drawn evenly from the others. Each way runs in a process of its own. Memory is the proportional set size
-(every shared page counted once) of the process and all its descendants, Ray's own and its object store included, looked at every second.
-One line of JSON a way goes to `benchmarks/results/sharded.jsonl`.
+Rows are those of benchmarks/neighbors.py (`make_rows`); the true class is which of ten random directions a row points
+along most, and each row has one complementary label drawn evenly from the others. Each way runs in a process of its
+own. Memory is the proportional set size (every shared page counted once) of the process and all its descendants, Ray's
+own and its object store included, looked at every second. One line of JSON a way goes to
+`benchmarks/results/sharded.jsonl`.
 """
 
 import argparse
@@ -32,7 +34,9 @@ KINDS = ("Pss", "Pss_Anon", "Pss_File", "Pss_Shmem")
 def make_shards(folder: Path, n: int, d: int, shards: int) -> None:
     """Rows and labels in shards of unequal size, and the true classes in one file."""
     rows = make_rows(n, d)
-    y = np.argmax((rows - rows[:4096].mean(0)) @ stream(0, "benchmark classes").standard_normal((d, K), dtype=np.float32), 1)
+    y = np.argmax(
+        (rows - rows[:4096].mean(0)) @ stream(0, "benchmark classes").standard_normal((d, K), dtype=np.float32), 1
+    )
     comp = (y + stream(0, "benchmark labels").integers(1, K, n)) % K
     edges = np.cumsum([0, *np.linspace(0.5, 1.5, shards)])
     edges = (edges / edges[-1] * n).round().astype(int)
@@ -96,13 +100,17 @@ def _share_true(folder: Path, least: np.ndarray) -> float:
 
 
 def watch(pid: int, ended: threading.Event, peaks: dict[str, int], ticks: dict[int, int]) -> None:
-    """The most memory that the process and its descendants held together, by kind, until `ended`; and the CPU time of each so far."""
+    """The most memory that the process and its descendants held together, by kind, until `ended`; and the CPU time of
+    each so far.
+    """
     while not ended.wait(1.0):
         total = dict.fromkeys(KINDS, 0)
         for process in descendants(pid):
             try:
                 lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-                ticks[process] = sum(map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]))
+                ticks[process] = sum(
+                    map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13])
+                )
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
             for line in lines:
@@ -175,7 +183,13 @@ def main(argv: list[str] | None = None) -> None:
         for way in chosen.ways.split(","):
             found = measured(ways[way], folder, chosen.neighbours, chosen.rounds, chosen.workers, chosen.method)
             print(", ".join(f"{name} {value}" for name, value in {"who": way, **found}.items()), flush=True)
-            record(chosen.out, "sharded", "synthetic, see make_rows", ("torch", "ray", "faiss-cpu"), [{"case": case, "who": way, **found}])
+            record(
+                chosen.out,
+                "sharded",
+                "synthetic, see make_rows",
+                ("torch", "ray", "faiss-cpu"),
+                [{"case": case, "who": way, **found}],
+            )
     finally:
         shutil.rmtree(folder)
 

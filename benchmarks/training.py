@@ -4,11 +4,12 @@
     python benchmarks/training.py --gpu            # ResNet-18, batch 512, bf16, on one GPU
     ... --json FILE                                # also as JSON lines
 
-On the CPU three designs take the same steps (SCL-NL, fused AdamW, batch 256) in one process, in turn, and the best of several epochs
-counts. `bare` has its batches ready and does forward, backward and step alone. `naysay` is the epoch of `naysay.training`. `loader` is
-the design of the field's public toolkit (libcll): a dataset that makes one instance at a time (PIL image, then a float tensor), four
-workers, a collating DataLoader. CPU time includes the workers'. The goal: at most 1/5 of the loader's CPU time and 1.3 of bare.
-On the GPU the figure is images per second of whole epochs after the first; the goal is 50,000 on an H200.
+On the CPU three designs take the same steps (SCL-NL, fused AdamW, batch 256) in one process, in turn, and the best of
+several epochs counts. `bare` has its batches ready and does forward, backward and step alone. `naysay` is the epoch of
+`naysay.training`. `loader` is the design of the field's public toolkit (libcll): a dataset that makes one instance at a
+time (PIL image, then a float tensor), four workers, a collating DataLoader. CPU time includes the workers'. The goal:
+at most 1/5 of the loader's CPU time and 1.3 of bare. On the GPU the figure is images per second of whole epochs after
+the first; the goal is 50,000 on an H200.
 """
 
 import argparse
@@ -45,7 +46,9 @@ def problem(n: int, side: int) -> tuple[Tensor, Tensor]:
 
 
 class OneAtATime(torch.utils.data.Dataset[tuple[Tensor, Tensor]]):
-    """An instance is a PIL image that becomes a float tensor when it is asked for, as torchvision's ToTensor makes it, and its labels."""
+    """An instance is a PIL image that becomes a float tensor when it is asked for, as torchvision's ToTensor makes it,
+    and its labels.
+    """
 
     def __init__(self, images: Tensor, comp: Tensor) -> None:
         self.images, self.named = images, comp.argmax(1, keepdim=True)
@@ -95,7 +98,9 @@ def designs(images: Tensor, comp: Tensor, config: Config) -> dict[str, Callable[
             one_epoch(fabric, wrapped, optimizer, data, epoch)
 
     def with_loader(epoch: int) -> None:
-        loader = torch.utils.data.DataLoader(dataset, config.batch_size, shuffle=True, num_workers=WORKERS, collate_fn=collate)
+        loader = torch.utils.data.DataLoader(
+            dataset, config.batch_size, shuffle=True, num_workers=WORKERS, collate_fn=collate
+        )
         steps(((x, torch.nn.functional.one_hot(named[:, 0], 10).float()) for x, named in loader), *loaded)
 
     return {"bare": lambda epoch: steps(ready, *bare), "naysay": with_loop, "loader": with_loader}
@@ -105,21 +110,36 @@ def measure_cpu(name: str, n: int, side: int, hidden: int, epochs: int) -> dict[
     """CPU and wall seconds of an epoch of each design, the least of `epochs` interleaved ones."""
     config = Config(batch_size=256, epochs=10**6, schedule="constant", model_options={"hidden": hidden})
     runs = designs(*problem(n, side), config)
-    turns = take_turns({design: partial(lambda run, epochs: run(next(epochs)), run, count()) for design, run in runs.items()}, epochs)
+    turns = take_turns(
+        {design: partial(lambda run, epochs: run(next(epochs)), run, count()) for design, run in runs.items()}, epochs
+    )
     best = {design: {"cpu": turn.cpu, "wall": turn.wall} for design, turn in turns.items()}
-    ratios = {"naysay/bare": best["naysay"]["cpu"] / best["bare"]["cpu"], "naysay/loader": best["naysay"]["cpu"] / best["loader"]["cpu"]}
-    print(f"{name}: " + ", ".join(f"{design} {took['cpu']:.3f} s CPU ({took['wall']:.3f} s wall)" for design, took in best.items()))
-    print(f"{name}: naysay is {ratios['naysay/bare']:.2f} of bare (goal 1.3) and {ratios['naysay/loader']:.3f} of the loader (goal 0.2)")
+    ratios = {
+        "naysay/bare": best["naysay"]["cpu"] / best["bare"]["cpu"],
+        "naysay/loader": best["naysay"]["cpu"] / best["loader"]["cpu"],
+    }
+    print(
+        f"{name}: "
+        + ", ".join(f"{design} {took['cpu']:.3f} s CPU ({took['wall']:.3f} s wall)" for design, took in best.items())
+    )
+    print(
+        f"{name}: naysay is {ratios['naysay/bare']:.2f} of bare (goal 1.3) and {ratios['naysay/loader']:.3f} of the "
+        "loader (goal 0.2)"
+    )
     return {"what": name, **best, **ratios, "threads": torch.get_num_threads(), "torch": torch.__version__}
 
 
 def measure_gpu(epochs: int, compile_: str) -> dict[str, Any]:
-    """Images per second of ResNet-18 on 50,000 x 32 x 32 x 3, crops and flips included, after the first epoch; and where time goes."""
+    """Images per second of ResNet-18 on 50,000 x 32 x 32 x 3, crops and flips included, after the first epoch; and
+    where time goes.
+    """
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (50_000, 32, 32, 3), dtype=torch.uint8, generator=generator)
     comp = labels.from_indices(torch.randint(0, 10, (50_000,), generator=generator), 10)
     config = dataclasses.replace(PAPER, compile=compile_)
-    run = Run.set_up(config, images, comp, T=None, held_out=None, folder=None, resume=False, every=1, model=None, fabric=None)
+    run = Run.set_up(
+        config, images, comp, T=None, held_out=None, folder=None, resume=False, every=1, model=None, fabric=None
+    )
     seconds = []
     for epoch in range(epochs):
         torch.cuda.synchronize()

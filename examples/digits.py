@@ -1,4 +1,6 @@
-"""The library's flow on digits: labels drawn, a part held out, the rest shared, two models compared without truth, then with it."""
+"""The library's flow on digits: labels drawn, a part held out, the rest shared, two models compared without truth, then
+with it.
+"""
 
 from naysay import datasets, labels, selection, transition
 from naysay.training import Config, prepare, train

@@ -14,8 +14,13 @@ embeddings = (centres[truth] + 1.5 * rng.normal(size=(n, 32))).astype(np.float32
 rejected_as = (truth + rng.integers(1, classes, size=n)) % classes
 rejected_as[rng.random(n) > 0.2] = -1
 
-shared, report = augmentation.augment_report(embeddings, rejected_as, "dms", n_neighbors=32, gamma="auto", metric="cosine")
+shared, report = augmentation.augment_report(
+    embeddings, rejected_as, "dms", n_neighbors=32, gamma="auto", metric="cosine"
+)
 print(report)
 
 guess = shared.argmin(1)
-print(f"items with a rejection of their own: {(rejected_as >= 0).mean():.0%}; right guesses: {(guess == truth).mean():.1%}")
+print(
+    f"items with a rejection of their own: {(rejected_as >= 0).mean():.0%}; right guesses: "
+    f"{(guess == truth).mean():.1%}"
+)

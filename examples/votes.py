@@ -26,7 +26,10 @@ found = audit(features=features, table=table, classes=classes, items=items)
 for advice in found.advice:
     print(f"{advice.level}: {advice.text}")
 
-kept = {name: [cell for cell, who in zip(column, table["annotator"], strict=True) if who != "cy"] for name, column in table.items()}
+kept = {
+    name: [cell for cell, who in zip(column, table["annotator"], strict=True) if who != "cy"]
+    for name, column in table.items()
+}
 comp = labels.from_table(kept, classes, items, annotator="annotator", options="options")
 model = ComplementaryClassifier(classes=classes, epochs=20, n_neighbors=20).fit(features, comp.numpy())
 print(f"right: {(model.predict(features) == np.array(classes)[truth]).mean():.1%}, without cy")

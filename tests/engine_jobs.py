@@ -26,7 +26,11 @@ def wait_for(condition, seconds=60.0):
 def arithmetic(seed, table):
     """Numbers with all their digits, an array that is shared, and how many threads may have made them."""
     x = np.random.default_rng(seed).normal(size=(300, 300))
-    return {"product": x @ x, "shared": table["rows"][seed] @ table["rows"].T, "threads": os.environ.get("OMP_NUM_THREADS")}
+    return {
+        "product": x @ x,
+        "shared": table["rows"][seed] @ table["rows"].T,
+        "threads": os.environ.get("OMP_NUM_THREADS"),
+    }
 
 
 def write_shared(table):
@@ -42,7 +46,9 @@ def logged(folder, name, seconds=0.0):
 
 
 def victim(folder):
-    """Wait to be killed the first time, with the process's number in a file; the second time, give back how many times it was begun."""
+    """Wait to be killed the first time, with the process's number in a file; the second time, give back how many times
+    it was begun.
+    """
     with open(Path(folder) / "victim", "a") as file:
         file.write(f"{os.getpid()}\n")
     begun = (Path(folder) / "victim").read_text().splitlines()
@@ -99,12 +105,16 @@ def lines(text, folder):
 
 
 def jobs(folder, n, seconds):
-    return [engine.Job(f"job {at}", logged, {"folder": str(folder), "name": str(at), "seconds": seconds}) for at in range(n)]
+    return [
+        engine.Job(f"job {at}", logged, {"folder": str(folder), "name": str(at), "seconds": seconds}) for at in range(n)
+    ]
 
 
 def drive(name, folder, n, seconds):
     with engine.start(name, workers=2) as started:
-        for record in engine.run_recorded(started, jobs(folder, n, seconds), engine.Ledger(Path(folder) / "ledger.jsonl"), tell=print):
+        for record in engine.run_recorded(
+            started, jobs(folder, n, seconds), engine.Ledger(Path(folder) / "ledger.jsonl"), tell=print
+        ):
             assert record["square"] == int(record["key"].split()[1]) ** 2
 
 

@@ -1,4 +1,6 @@
-"""Children of a test program that has imported torch already: a fork costs milliseconds where a start of Python costs seconds."""
+"""Children of a test program that has imported torch already: a fork costs milliseconds where a start of Python costs
+seconds.
+"""
 
 import os
 import traceback

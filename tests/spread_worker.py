@@ -1,7 +1,8 @@
-"""A program for the tests of work on two processes: it imports torch once and forks, so that each process costs milliseconds.
+"""A program for the tests of work on two processes: it imports torch once and forks, so that each process costs
+milliseconds.
 
-`python spread_worker.py pair FOLDER` pretrains on two processes, whole and killed in between, and on one; then one of two fails.
-It prints one JSON line.
+`python spread_worker.py pair FOLDER` pretrains on two processes, whole and killed in between, and on one; then one of
+two fails. It prints one JSON line.
 """
 
 import json
@@ -57,7 +58,9 @@ def start_pair(work):
         port = found.getsockname()[1]
 
     def one(rank):
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", RANK=str(rank), LOCAL_RANK=str(rank))
+        os.environ.update(
+            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", RANK=str(rank), LOCAL_RANK=str(rank)
+        )
         work(rank)
 
     return [fork(lambda rank=rank: one(rank)) for rank in range(2)]
@@ -107,7 +110,9 @@ def pair(folder):
 
 
 def terminated(folder):
-    """End two processes in the middle of writing, as torchrun ends those that wait; the names of the files that stay behind."""
+    """End two processes in the middle of writing, as torchrun ends those that wait; the names of the files that stay
+    behind.
+    """
     folder.mkdir()
 
     def write(rank):

@@ -1,4 +1,6 @@
-"""The folder shows the flow: a module imports only from its own stage or earlier ones, and nothing heavy until it is used."""
+"""The folder shows the flow: a module imports only from its own stage or earlier ones, and nothing heavy until it is
+used.
+"""
 
 import ast
 import subprocess
@@ -93,9 +95,13 @@ def test_the_truth_enters_only_where_it_is_allowed():
 
 
 def test_importing_every_stage_loads_nothing_heavy():
-    """Heavy packages are imported where they are first used; only the estimators, which are scikit-learn classes, need it at once."""
+    """Heavy packages are imported where they are first used; only the estimators, which are scikit-learn classes, need
+    it at once.
+    """
     stages = sorted({stage_of(path) for path in modules()} - {"__init__", "__main__", "estimators"})
-    code = f"import sys, {', '.join('naysay.' + stage for stage in stages)}; print(sorted({HEAVY!r} & set(sys.modules)))"
+    code = (
+        f"import sys, {', '.join('naysay.' + stage for stage in stages)}; print(sorted({HEAVY!r} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

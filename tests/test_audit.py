@@ -1,4 +1,6 @@
-"""What can be counted: coverage, marginals, annotators, options and duplicates, against hand counts and known statistics."""
+"""What can be counted: coverage, marginals, annotators, options and duplicates, against hand counts and known
+statistics.
+"""
 
 import math
 import time
@@ -54,7 +56,12 @@ def test_soft_labels_are_refused():
 
 def test_wilson_interval_matches_published_values():
     # Newcombe 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29
-    for count, of, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)):
+    for count, of, low, high in (
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ):
         found = share(count, of)
         assert (round(found.low, 4), round(found.high, 4)) == (low, high)
 
@@ -84,7 +91,10 @@ def test_even_labels_of_equal_classes_are_not_called_uneven():
         found = audit(drawn(2000, transition.uniform(10), seed)[0])
         alarms += found.marginals.uniform.p_value < 0.01
         assert not any(row.above_ceiling for row in found.marginals.classes)
-        assert "biased" not in found.marginals.meaning or "Biased naming would do that, and so would" in found.marginals.meaning
+        assert (
+            "biased" not in found.marginals.meaning
+            or "Biased naming would do that, and so would" in found.marginals.meaning
+        )
     # 0.4 expected at the level of 1 %; more than 3 has odds of 1 in 1500
     assert alarms <= 3
 
@@ -145,7 +155,11 @@ def test_agreement_of_independent_annotators_is_chance():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 6, 3000)
     named = transition.sample(y, transition.uniform(6), 3, seed=1, replace=True).numpy()
-    table = {"item": np.repeat(np.arange(3000), 3), "label": named.reshape(-1), "annotator": np.tile(["a", "b", "c"], 3000)}
+    table = {
+        "item": np.repeat(np.arange(3000), 3),
+        "label": named.reshape(-1),
+        "annotator": np.tile(["a", "b", "c"], 3000),
+    }
     found = audit(table=table, classes=list(range(6))).annotators
     assert found.agreement.of == 9000
     # three pairs of one item are not independent, so the interval is widened by sqrt(3)
@@ -233,12 +247,18 @@ def test_unlabelled_items_and_few_labels_are_told():
             {"table": {"item": [1, None], "label": ["a", "b"]}, "classes": list("abc")},
             "row 1 of the table has an empty cell in its item column",
         ),
-        ({"table": {"item": [1, 2], "label": ["a", "x"]}, "classes": list("abc")}, "names class 'x', which is not among the classes"),
+        (
+            {"table": {"item": [1, 2], "label": ["a", "x"]}, "classes": list("abc")},
+            "names class 'x', which is not among the classes",
+        ),
         (
             {"table": {"item": [1, 2], "label": ["a", "b"]}, "classes": list("abc"), "items": [1]},
             "labels item 2, which is not among the items",
         ),
-        ({"table": {"item": [1], "label": ["a"], "options": ["a|z"]}, "classes": list("abc")}, "options shown name class 'z'"),
+        (
+            {"table": {"item": [1], "label": ["a"], "options": ["a|z"]}, "classes": list("abc")},
+            "options shown name class 'z'",
+        ),
         ({"table": 5}, "table must have columns by name"),
         (
             {"comp": np.eye(3), "table": {"item": [1, 2, 3], "label": ["a", "c", "b"]}},
@@ -252,7 +272,12 @@ def test_bad_input_gets_one_sentence(arguments, sentence):
 
 
 CELL = st.one_of(
-    st.none(), st.just(""), st.just(" "), st.just(float("nan")), st.integers(0, 4), st.sampled_from(["a", "b", "c", "<d>", "a|b"])
+    st.none(),
+    st.just(""),
+    st.just(" "),
+    st.just(float("nan")),
+    st.integers(0, 4),
+    st.sampled_from(["a", "b", "c", "<d>", "a|b"]),
 )
 
 

@@ -1,4 +1,6 @@
-"""An audit as text, JSON and HTML: aligned and narrow, the same after a round trip, and harmless whatever the names are."""
+"""An audit as text, JSON and HTML: aligned and narrow, the same after a round trip, and harmless whatever the names
+are.
+"""
 
 import functools
 import json

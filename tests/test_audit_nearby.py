@@ -1,6 +1,8 @@
-"""What neighbours say: planted noise, bias and bad annotators are found on the digits, and clean labels are not accused.
+"""What neighbours say: planted noise, bias and bad annotators are found on the digits, and clean labels are not
+accused.
 
-How far the estimates land with a known T: `python tests/test_audit_nearby.py` prints what `naysay.audit.nearby` says of the digits.
+How far the estimates land with a known T: `python tests/test_audit_nearby.py` prints what `naysay.audit.nearby` says of
+the digits.
 """
 
 import functools
@@ -55,10 +57,17 @@ def audited(name, seed=0):
 
 
 def landing(name, seed=0):
-    """Estimated and true noise, estimated bias, and the mean total variation between rows of the estimated and the true T."""
+    """Estimated and true noise, estimated bias, and the mean total variation between rows of the estimated and the true
+    T.
+    """
     found, T = audited(name, seed)
     near = found.neighbourhood
-    return near.noise, float(np.diag(T).mean()), near.bias, float(np.abs(np.array(near.transition) - T).sum(1).mean() / 2)
+    return (
+        near.noise,
+        float(np.diag(T).mean()),
+        near.bias,
+        float(np.abs(np.array(near.transition) - T).sum(1).mean() / 2),
+    )
 
 
 def advice_of(found, level=None):
@@ -120,13 +129,15 @@ def test_planted_noise_is_found_in_its_order():
 @pytest.mark.parametrize("name", settings())
 def test_noise_lands_at_the_truth_or_a_little_above_it(name):
     noise, true, _, _ = landing(name)
-    # never significantly below, which is the proven side; above by what the likely classes get wrong, at most 0.0243 here
+    # never significantly below, which is the proven side; above by what the likely classes get wrong, at most 0.0243
+    # here
     assert noise.high >= true
     assert noise.value <= true + 0.03
 
 
 @pytest.mark.parametrize(
-    ("name", "least", "most"), [("uniform", 0, 0.1), ("weak bias", 0.15, 0.35), ("strong bias", 0.5, 0.93), ("machine", 0.4, 0.65)]
+    ("name", "least", "most"),
+    [("uniform", 0, 0.1), ("weak bias", 0.15, 0.35), ("strong bias", 0.5, 0.93), ("machine", 0.4, 0.65)],
 )
 def test_planted_bias_is_found(name, least, most):
     _, _, bias, _ = landing(name)
@@ -233,4 +244,7 @@ def test_a_class_that_nobody_names_is_nobodys_likely_class():
 if __name__ == "__main__":
     for name in settings():
         noise, true, bias, off = landing(name)
-        print(f"{name:12} noise {true:.4f} -> {noise.value:.4f}, to {noise.high:.4f}  bias {bias.effect:.3f}  T off by {off:.3f}")
+        print(
+            f"{name:12} noise {true:.4f} -> {noise.value:.4f}, to {noise.high:.4f}  bias {bias.effect:.3f}  T off by "
+            f"{off:.3f}"
+        )

@@ -39,7 +39,9 @@ def dense_graph(features: torch.Tensor, k: int) -> neighbors.Graph:
     return neighbors.from_arrays(indices[:, :k], values[:, :k].float())
 
 
-def plain_loop(graph: neighbors.Graph, comp: torch.Tensor, weigh: str, alpha: float, gamma: float, rounds: int) -> np.ndarray:
+def plain_loop(
+    graph: neighbors.Graph, comp: torch.Tensor, weigh: str, alpha: float, gamma: float, rounds: int
+) -> np.ndarray:
     """Algorithm 1 as the paper writes it, one instance and one neighbour at a time, in double precision."""
     indices, distances, y = graph.indices.numpy(), graph.distances.double().numpy(), comp.double().numpy()
     z = y.copy()
@@ -55,7 +57,9 @@ def plain_loop(graph: neighbors.Graph, comp: torch.Tensor, weigh: str, alpha: fl
     return np.divide(z, sums, out=np.zeros_like(z), where=sums > 0)
 
 
-def example(n: int, d: int, k: int, n_classes: int, *, unlabelled: float = 0.0) -> tuple[torch.Tensor, neighbors.Graph, torch.Tensor]:
+def example(
+    n: int, d: int, k: int, n_classes: int, *, unlabelled: float = 0.0
+) -> tuple[torch.Tensor, neighbors.Graph, torch.Tensor]:
     draw = stream(n, "augmentation test")
     features = torch.from_numpy(draw.standard_normal((n, d)) / np.sqrt(d)).float()
     named = draw.integers(0, n_classes, n)
@@ -82,7 +86,9 @@ def test_many_rounds_reach_the_solution_of_the_linear_system(scheme):
     _, graph, comp = example(60, 4, 6, 5)
     w = weights.by_rank(60, 6) if scheme == "rms" else weights.by_distance(graph.distances, 1.0)
     alpha = 0.25
-    z = torch.linalg.solve(torch.eye(60, dtype=torch.float64) - (1 - alpha) * dense_matrix(graph.indices, w), alpha * comp.double())
+    z = torch.linalg.solve(
+        torch.eye(60, dtype=torch.float64) - (1 - alpha) * dense_matrix(graph.indices, w), alpha * comp.double()
+    )
     found = augment(graph, comp, scheme, alpha=alpha, rounds=200)  # 0.75^200 is 1e-25
     assert (found - z / z.sum(1, keepdim=True)).abs().max() < SINGLE
 
@@ -155,7 +161,9 @@ def test_rows_are_distributions_and_equal_the_loop_on_grids_full_of_ties_and_dup
     assert bool((((sums - 1).abs() < SINGLE) | (sums == 0)).all())
     assert bool((sums[comp.sum(1) > 0] > 0).all())
     row = SCHEMES[scheme]
-    expected = plain_loop(graph, comp, row.weights or "rank", 0.1, 1.0, 0 if row.weights is None else min(row.rounds, 6))
+    expected = plain_loop(
+        graph, comp, row.weights or "rank", 0.1, 1.0, 0 if row.weights is None else min(row.rounds, 6)
+    )
     assert np.abs(found.numpy() - expected).max() < SINGLE
 
 
@@ -175,7 +183,10 @@ def test_renaming_the_classes_renames_the_columns(seed, swap):
     draw = stream(seed, "renaming")
     features, named = draw.standard_normal((25, 3)), draw.integers(0, 5, 25)
     renamed = augment(features, np.array(swap)[named], "dms", 5, n_classes=5, gamma="auto", rounds=5)
-    assert np.abs(renamed[:, swap] - augment(features, named, "dms", 5, n_classes=5, gamma="auto", rounds=5)).max() < SINGLE
+    assert (
+        np.abs(renamed[:, swap] - augment(features, named, "dms", 5, n_classes=5, gamma="auto", rounds=5)).max()
+        < SINGLE
+    )
 
 
 def test_tol_stops_early_and_says_after_how_many_rounds():
@@ -193,10 +204,14 @@ def test_tol_stops_early_and_says_after_how_many_rounds():
 def test_auto_gamma_makes_the_scale_of_the_features_irrelevant():
     features, _, comp = example(80, 4, 9, 4)
     # powers of two scale float32 distances without rounding
-    assert torch.equal(augment(features, comp, n_neighbors=9, gamma="auto"), augment(features * 64, comp, n_neighbors=9, gamma="auto"))
+    assert torch.equal(
+        augment(features, comp, n_neighbors=9, gamma="auto"), augment(features * 64, comp, n_neighbors=9, gamma="auto")
+    )
     distances = dense_graph(features * 64, 9).distances
     expected = np.log(9) / float((distances[:, -1] - distances[:, 0]).median())
-    assert augment_report(features * 64, comp, n_neighbors=9, gamma="auto")[1].gamma == pytest.approx(expected, rel=1e-5)
+    assert augment_report(features * 64, comp, n_neighbors=9, gamma="auto")[1].gamma == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 def test_auto_gamma_is_defined_among_duplicates():
@@ -217,7 +232,15 @@ def test_every_form_of_labels_means_the_same():
     matrix = labels.from_indices(named, 4).numpy()
     expected = augment(x, matrix, "dms", 5)
     lists: list[list[int]] = [[int(c)] for c in named]
-    for form in (named, named.tolist(), named[:, None], lists, matrix.tolist(), matrix.astype(np.float64), named.astype(np.uint8)):
+    for form in (
+        named,
+        named.tolist(),
+        named[:, None],
+        lists,
+        matrix.tolist(),
+        matrix.astype(np.float64),
+        named.astype(np.uint8),
+    ):
         assert np.array_equal(augment(x, form, "dms", 5), expected)
     lists[3], named[3] = [], -1
     assert np.array_equal(augment(x, lists, "dms", 5, n_classes=4), augment(x, named, "dms", 5, n_classes=4))
@@ -253,7 +276,9 @@ def test_a_ready_graph_gives_what_its_features_give_and_serves_smaller_ones():
 def test_cosine_is_the_same_as_giving_rows_length_one():
     features, _, comp = example(50, 6, 5, 4)
     unit = torch.nn.functional.normalize(features)
-    assert (augment(features * 3, comp, n_neighbors=8, metric="cosine") - augment(unit, comp, n_neighbors=8)).abs().max() < SINGLE
+    assert (
+        augment(features * 3, comp, n_neighbors=8, metric="cosine") - augment(unit, comp, n_neighbors=8)
+    ).abs().max() < SINGLE
 
 
 def test_inputs_are_not_changed():
@@ -337,9 +362,17 @@ def test_errors_say_what_got_and_way_out():
         ),
         ("at most 1; got 1.5", (features, comp), {"alpha": 1.5}),
         ("at most 1; got nan", (features, comp), {"alpha": float("nan")}),
-        ('gamma must be a positive number, or "auto" to take it from the distances; got -1', (features, comp), {"gamma": -1}),
+        (
+            'gamma must be a positive number, or "auto" to take it from the distances; got -1',
+            (features, comp),
+            {"gamma": -1},
+        ),
         ("got 'automatic'", (features, comp), {"gamma": "automatic"}),
-        ("rounds must be a whole number of at least 0; got -1. Leave it out to use the scheme's own.", (features, comp), {"rounds": -1}),
+        (
+            "rounds must be a whole number of at least 0; got -1. Leave it out to use the scheme's own.",
+            (features, comp),
+            {"rounds": -1},
+        ),
         ("rounds must be a whole number of at least 0; got 1.5", (features, comp), {"rounds": 1.5}),
         ("tol must be a number of at least 0, or None to run every round; got -0.1", (features, comp), {"tol": -0.1}),
         ("n_neighbors must be a whole number of at least 1; got 0", (features, comp), {"n_neighbors": 0}),
@@ -347,7 +380,11 @@ def test_errors_say_what_got_and_way_out():
         ("features and comp must have one row per instance each; got 30 and 29 rows", (graph, comp[1:]), {}),
         ("the graph must join the rows with each other; got Graph(30 rows, 5 neighbours among 99", (other, comp), {}),
         ("If it is a neighbour graph, pass naysay.neighbors.from_csr(matrix)", (graph.to_csr(), comp), {}),
-        ("zeros and ones of shape (30, 4), which could be either. Pass floats", (features, comp.numpy().astype(int)), {}),
+        (
+            "zeros and ones of shape (30, 4), which could be either. Pass floats",
+            (features, comp.numpy().astype(int)),
+            {},
+        ),
         ("class numbers must be 0 to 2", (features, comp.argmax(1)), {"n_classes": 3}),
         ("must hold class numbers; got", (features, ["cat"] * 30), {}),
         ("must hold whole class numbers; got fractions or NaN", (features, [float("nan")] + [3.0] * 29), {}),
@@ -367,7 +404,9 @@ def test_more_neighbours_than_rows_is_an_error_not_a_crash():
 
 
 def test_describing_labels_of_different_rows_is_an_error():
-    with pytest.raises(InputError, match=r"before and after must label the same rows and classes; got \(2, 3\) and \(1, 3\)"):
+    with pytest.raises(
+        InputError, match=r"before and after must label the same rows and classes; got \(2, 3\) and \(1, 3\)"
+    ):
         describe(np.eye(3)[:2], np.eye(3)[:1])
 
 

@@ -15,7 +15,8 @@ FEATURES = Path(__file__).resolve().parents[2] / "shared" / "data" / "cifar10_fe
 def test_noise_rate_is_the_share_of_neighbours_labels_that_name_ones_own_class():
     graph = neighbors.from_arrays([[1, 2], [0, 2], [0, 1]], np.ones((3, 2), dtype=np.float32))
     comp = np.array([[0.5, 0.5, 0], [1, 0, 0], [0, 0, 0]])
-    # row 0 (class 0) hears row 1's label 0: 1 of 1; row 1 (class 1) hears half of row 0's: 0.5 of 1; row 2 (class 2) hears none: 0 of 2
+    # row 0 (class 0) hears row 1's label 0: 1 of 1; row 1 (class 1) hears half of row 0's: 0.5 of 1; row 2 (class 2)
+    # hears none: 0 of 2
     assert metrics.oracle_noise_rate(graph, comp, [0, 1, 2]) == pytest.approx(1.5 / 4)
 
 
@@ -31,7 +32,9 @@ def test_argmin_accuracy_shares_ties():
 
 def test_metrics_refuse_what_does_not_match():
     graph = neighbors.from_arrays([[1], [0]], np.ones((2, 1), dtype=np.float32))
-    with pytest.raises(InputError, match=r"y_true must be one class number for each row of labels; got \(3,\) for \(2, 3\)"):
+    with pytest.raises(
+        InputError, match=r"y_true must be one class number for each row of labels; got \(3,\) for \(2, 3\)"
+    ):
         metrics.oracle_mass(np.eye(3)[:2], [0, 1, 2])
     with pytest.raises(InputError, match="y_true must be class numbers from 0 to 2; got 1 to 3"):
         metrics.oracle_argmin_accuracy(np.eye(3)[:2], [1, 3])
@@ -43,7 +46,9 @@ def test_metrics_refuse_what_does_not_match():
         metrics.oracle_mass(np.zeros((2, 3)), [0, 1])
 
 
-@pytest.mark.skipif(not FEATURES.exists(), reason="../shared/data/cifar10_features.npz is not there; digits stand in for it")
+@pytest.mark.skipif(
+    not FEATURES.exists(), reason="../shared/data/cifar10_features.npz is not there; digits stand in for it"
+)
 def test_real_features_give_the_published_table():
     with np.load(FEATURES) as file:
         x, y = file["train"] * file["scale"].astype(np.float32), file["y_train"].astype(np.int64)
@@ -57,4 +62,6 @@ def test_real_features_give_the_published_table():
         assert metrics.oracle_mass(Z, y) == pytest.approx(mass, abs=0.006)
     assert np.mean(y[graph.indices.numpy()] == y[:, None]) == pytest.approx(0.758, abs=0.001)
     # a neighbour of another class (0.242 of them) names one's own class with probability 1/9
-    assert metrics.oracle_noise_rate(graph, np.eye(10, dtype=np.float32)[named], y) == pytest.approx(0.242 / 9, abs=0.001)
+    assert metrics.oracle_noise_rate(graph, np.eye(10, dtype=np.float32)[named], y) == pytest.approx(
+        0.242 / 9, abs=0.001
+    )

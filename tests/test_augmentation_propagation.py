@@ -18,7 +18,8 @@ SINGLE = 1e-6
 HAS_TRITON = find_spec("triton") is not None
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 needs_triton = pytest.mark.skipif(
-    not (HAS_TRITON and (torch.cuda.is_available() or INTERPRETED)), reason="needs triton, and a CUDA device or TRITON_INTERPRET=1"
+    not (HAS_TRITON and (torch.cuda.is_available() or INTERPRETED)),
+    reason="needs triton, and a CUDA device or TRITON_INTERPRET=1",
 )
 home = "cuda" if torch.cuda.is_available() else "cpu"
 SHAPES = [(7, 1, 3), (50, 8, 10), (129, 5, 16), (300, 12, 17), (200, 3, 40)]
@@ -33,7 +34,9 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
-def example(n: int, k: int, n_classes: int, *, unlabelled: float = 0.0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def example(
+    n: int, k: int, n_classes: int, *, unlabelled: float = 0.0
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     draw = torch_stream(n * k, "propagation test")
     indices = torch.randint(n, (n, k), generator=draw, dtype=torch.int32)
     weights = torch.rand(n, k, generator=draw)
@@ -42,7 +45,9 @@ def example(n: int, k: int, n_classes: int, *, unlabelled: float = 0.0) -> tuple
     return indices, weights / weights.sum(1, keepdim=True), comp
 
 
-def reference(indices: torch.Tensor, weights: torch.Tensor, comp: torch.Tensor, alpha: float, rounds: int) -> torch.Tensor:
+def reference(
+    indices: torch.Tensor, weights: torch.Tensor, comp: torch.Tensor, alpha: float, rounds: int
+) -> torch.Tensor:
     """Exactly `rounds` rounds in double precision."""
     y = comp.double()
     z = y
@@ -57,7 +62,9 @@ def reference(indices: torch.Tensor, weights: torch.Tensor, comp: torch.Tensor, 
 
 def check(backend: str, device: str, shape: tuple[int, int, int], rounds: int) -> None:
     indices, weights, comp = example(*shape, unlabelled=0.3)
-    found = propagate(indices.to(device), weights.to(device), comp.to(device), alpha=0.1, rounds=rounds, backend=backend)
+    found = propagate(
+        indices.to(device), weights.to(device), comp.to(device), alpha=0.1, rounds=rounds, backend=backend
+    )
     assert (found.labels.cpu() - reference(indices, weights, comp, 0.1, rounds)).abs().max() < SINGLE
     assert (found.rounds, found.backend, found.labels.device.type) == (rounds, backend, device)
 
@@ -102,7 +109,10 @@ def test_row_numbers_beyond_sixteen_bits_are_kept():
 def test_tol_ends_every_backend_after_the_same_round(backend):
     indices, weights, comp = (part.to(home if backend == "triton" else "cpu") for part in example(300, 6, 4))
     found = propagate(indices, weights, comp, rounds=500, tol=1e-4, backend=backend)
-    assert found.rounds == propagate(indices.cpu(), weights.cpu(), comp.cpu(), rounds=500, tol=1e-4, backend="torch").rounds
+    assert (
+        found.rounds
+        == propagate(indices.cpu(), weights.cpu(), comp.cpu(), rounds=500, tol=1e-4, backend="torch").rounds
+    )
     assert found.change <= 1e-4
     assert propagate(indices, weights, comp, rounds=found.rounds - 1, backend=backend).change > 1e-4
 
@@ -125,7 +135,9 @@ def test_long_work_on_a_cpu_is_compiled():
     indices, weights, comp = example(n, k, n_classes)
     found = propagate(indices, weights, comp, rounds=rounds)
     assert found.backend == "numba"
-    assert (found.labels - propagate(indices, weights, comp, rounds=rounds, backend="torch").labels).abs().max() < SINGLE
+    assert (
+        found.labels - propagate(indices, weights, comp, rounds=rounds, backend="torch").labels
+    ).abs().max() < SINGLE
 
 
 def test_importing_augmentation_imports_neither_numba_nor_triton_nor_scipy():
@@ -137,7 +149,9 @@ def test_importing_augmentation_imports_neither_numba_nor_triton_nor_scipy():
 def test_wrong_shapes_and_row_numbers_never_reach_the_kernels():
     indices, weights, comp = example(20, 4, 3)
     for backend in BACKENDS:
-        with pytest.raises(InputError, match=r"the same n, and at least one neighbour; got shapes \(20, 4\), \(20, 3\) and \(20, 3\)"):
+        with pytest.raises(
+            InputError, match=r"the same n, and at least one neighbour; got shapes \(20, 4\), \(20, 3\) and \(20, 3\)"
+        ):
             propagate(indices, weights[:, 1:], comp, backend=backend)
         with pytest.raises(InputError, match=r"got shapes \(20, 0\)"):
             propagate(indices[:, :0], weights[:, :0], comp, backend=backend)

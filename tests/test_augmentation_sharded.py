@@ -1,4 +1,6 @@
-"""Augmentation over shards: the same neighbours and labels as on one machine, whatever is killed, and plain words for bad shards."""
+"""Augmentation over shards: the same neighbours and labels as on one machine, whatever is killed, and plain words for
+bad shards.
+"""
 
 import json
 import os
@@ -41,7 +43,9 @@ EDGES = (0, 3, 700, 1150, 1500)  # shards of unequal size, the first with fewer 
 
 @pytest.fixture(scope="module")
 def data():
-    """Whole numbers, so that distances tie; 20 rows alike, more than there are neighbours; a third of the rows unlabelled."""
+    """Whole numbers, so that distances tie; 20 rows alike, more than there are neighbours; a third of the rows
+    unlabelled.
+    """
     rng = np.random.default_rng(0)
     x = rng.integers(0, 4, (1500, 6)).astype(np.float32)
     x[:, 0] += 1  # no row of zeros, which has no direction
@@ -72,7 +76,9 @@ def write_npy(folder, x, y):
 
 def read_out(folder):
     tables = [pq.read_table(folder / f"s{at}.parquet") for at in range(len(EDGES) - 1)]
-    return np.concatenate([np.stack([column.to_numpy() for column in table.columns[1:]], 1) for table in tables]), tables
+    return np.concatenate(
+        [np.stack([column.to_numpy() for column in table.columns[1:]], 1) for table in tables]
+    ), tables
 
 
 def count_rows(y):
@@ -96,7 +102,13 @@ def prepared(folder, work, metric="euclidean", **options):
     for at, shard in enumerate(shards):
         prepare(shard, work.rows(at), work.comp(at), metric, naming, "raise")
     paths = [work.rows(at) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
-    return tuple(cut([(str(path), shard.first, shard.rows) for path, shard in zip(paths, shards, strict=True)], shards[0].width, 400))
+    return tuple(
+        cut(
+            [(str(path), shard.first, shard.rows) for path, shard in zip(paths, shards, strict=True)],
+            shards[0].width,
+            400,
+        )
+    )
 
 
 def found_graph(work, blocks):
@@ -108,7 +120,9 @@ def found_graph(work, blocks):
 def test_exact_neighbours_over_shards_are_those_of_one_machine_bit_for_bit(data, folder, metric, tmp_path):
     work = Work(tmp_path)
     blocks = prepared(folder, work, metric)
-    about = find_neighbours(here(), Search(work, blocks, (), None, NEIGHBOURS, metric), method="exact", nlist=None, nprobe=None)
+    about = find_neighbours(
+        here(), Search(work, blocks, (), None, NEIGHBOURS, metric), method="exact", nlist=None, nprobe=None
+    )
     true = neighbors.build(data[0], NEIGHBOURS, "exact", metric)
     indices, distances = found_graph(work, blocks)
     assert torch.equal(indices, true.indices)
@@ -158,14 +172,18 @@ def test_looking_into_every_list_is_exact(tmp_path):
 
 
 def test_poor_recall_is_warned_of_and_rows_whose_lists_are_short_still_get_all_neighbours(tmp_path):
-    with pytest.warns(UserWarning, match=r"has \d+% of the nearest neighbours\. Look into more lists \(nprobe, now 1\)"):
+    with pytest.warns(
+        UserWarning, match=r"has \d+% of the nearest neighbours\. Look into more lists \(nprobe, now 1\)"
+    ):
         indices, distances, about = search_lists(crowd(2000), tmp_path, nlist=400, nprobe=1)  # five rows a list
     neighbors.check(neighbors.Graph(indices, distances))
     assert about["recall"] < 0.95
 
 
 def test_more_probes_than_lists_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"nlist must be from nprobe to the 500 rows there are; got nlist=4 and nprobe=5\."):
+    with pytest.raises(
+        InputError, match=r"nlist must be from nprobe to the 500 rows there are; got nlist=4 and nprobe=5\."
+    ):
         search_lists(crowd(500), tmp_path, nlist=4, nprobe=5)
 
 
@@ -182,7 +200,9 @@ def test_the_number_of_lists_follows_the_rows():
 def test_labels_over_shards_are_those_of_one_machine(data, folder, cluster, tmp_path):
     x, y = data
     settings = {"n_neighbors": NEIGHBOURS, "gamma": "auto", "method": "exact", "n_classes": K}
-    account = augment_shards(folder / "rows", tmp_path / "out", labels=folder / "labels", workers=2, block_rows=400, **settings)
+    account = augment_shards(
+        folder / "rows", tmp_path / "out", labels=folder / "labels", workers=2, block_rows=400, **settings
+    )
     Z, tables = read_out(tmp_path / "out")
     graph = neighbors.build(x, NEIGHBOURS, "exact")
     one, report = augment_report(graph, y, **{name: settings[name] for name in ("n_neighbors", "gamma", "n_classes")})
@@ -192,7 +212,8 @@ def test_labels_over_shards_are_those_of_one_machine(data, folder, cluster, tmp_
     assert account.report.gamma == report.gamma
     assert account.report.effective_neighbours == report.effective_neighbours
     assert account.report.labels.unlabelled == report.labels.unlabelled > 0
-    assert account.report.labels.moved_mean == pytest.approx(report.labels.moved_mean, rel=1e-6)  # sums in another order
+    # sums in another order
+    assert account.report.labels.moved_mean == pytest.approx(report.labels.moved_mean, rel=1e-6)
     assert tables[1].column("id").to_pylist()[:2] == ["3", "4"]
     assert tables[0].column_names == ["id", *(f"not_{k}" for k in range(K))]
     kept = json.loads((tmp_path / "out" / "augment.json").read_text())
@@ -208,12 +229,17 @@ def test_parquet_shards_through_the_command_give_what_one_machine_gives(data, cl
     names = np.array([*"abcde", None], object)[y]  # -1 is the last
     for at in range(len(EDGES) - 1):
         part = slice(EDGES[at], EDGES[at + 1])
-        columns = {"item": [f"i{n}" for n in range(part.start, part.stop)], "vector": pa.array(list(x[part].astype(np.float64)))}
+        columns = {
+            "item": [f"i{n}" for n in range(part.start, part.stop)],
+            "vector": pa.array(list(x[part].astype(np.float64))),
+        }
         columns |= {"no": pa.array(names[part, 0], pa.string()), "nor": pa.array(names[part, 1], pa.string())}
         pq.write_table(pa.table(columns), tmp_path / f"s{at}.parquet")
     out = tmp_path / "out"
     asked = ["--engine", "ray", "--workers", "1", "--id", "item", "--label", "no", "--label", "nor", "--scheme", "RSS"]
-    done = CliRunner().invoke(app, ["augment", str(tmp_path / "s*.parquet"), "--out", str(out), *asked, "--neighbors", "8", "--json"])
+    done = CliRunner().invoke(
+        app, ["augment", str(tmp_path / "s*.parquet"), "--out", str(out), *asked, "--neighbors", "8", "--json"]
+    )
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
     assert (said["folder"], said["classes"], said["search"]["recall"]) == (str(out), list("abcde"), 1.0)
@@ -226,7 +252,9 @@ def test_parquet_shards_through_the_command_give_what_one_machine_gives(data, cl
 def test_a_worker_that_is_killed_between_rounds_changes_nothing(data, folder, cluster, tmp_path, monkeypatch):
     work = Work(tmp_path)
     blocks = prepared(folder, work)
-    find_neighbours(here(), Search(work, blocks, (), None, NEIGHBOURS, "euclidean"), method="exact", nlist=None, nprobe=None)
+    find_neighbours(
+        here(), Search(work, blocks, (), None, NEIGHBOURS, "euclidean"), method="exact", nlist=None, nprobe=None
+    )
     graph = tuple((str(work.graph(at)), block.first, block.rows) for at, block in enumerate(blocks))
     comp = tuple((str(work.comp(at)), start, EDGES[at + 1] - start) for at, start in enumerate(EDGES[:-1]))
     recipe = Recipe(1500, NEIGHBOURS, K, 0.1, 1.0, graph, comp, 0, 1500)
@@ -266,7 +294,9 @@ DRIVER = """
 """
 
 
-def test_a_driver_that_is_killed_goes_on_from_its_checkpoint_and_ends_with_the_same_bits(data, folder, cluster, tmp_path):
+def test_a_driver_that_is_killed_goes_on_from_its_checkpoint_and_ends_with_the_same_bits(
+    data, folder, cluster, tmp_path
+):
     out, work = tmp_path / "out", Work(tmp_path / "out" / ".work")
     command = [sys.executable, "-c", textwrap.dedent(DRIVER), str(folder), str(out)]
     assert subprocess.run(command, timeout=120, check=False).returncode == -signal.SIGKILL
@@ -278,20 +308,34 @@ def test_a_driver_that_is_killed_goes_on_from_its_checkpoint_and_ends_with_the_s
     assert len(account.round_seconds) == 15
     assert account.skipped == {"checking shards": 4, "finding neighbours": 4}
     graph = neighbors.build(data[0], 8, "exact")
-    true = propagate(graph.indices, weights.by_distance(graph.distances, 1.0), count_rows(data[1]), rounds=30, backend="numba")
+    true = propagate(
+        graph.indices, weights.by_distance(graph.distances, 1.0), count_rows(data[1]), rounds=30, backend="numba"
+    )
     assert np.array_equal(read_out(out)[0], true.labels.numpy())
 
 
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (lambda f: np.save(f / "rows/s1.npy", np.ones((697, 7), np.float32)), r"s0\.npy has 6 columns and s1\.npy has 7\."),
+        (
+            lambda f: np.save(f / "rows/s1.npy", np.ones((697, 7), np.float32)),
+            r"s0\.npy has 6 columns and s1\.npy has 7\.",
+        ),
         (lambda f: np.save(f / "rows/s1.npy", np.ones((0, 6), np.float32)), r"s1\.npy has no rows\. Leave it out"),
-        (lambda f: np.save(f / "rows/s1.npy", np.ones(697, np.float32)), r"must hold an \(n, d\) matrix of numbers; got float32 of shape"),
+        (
+            lambda f: np.save(f / "rows/s1.npy", np.ones(697, np.float32)),
+            r"must hold an \(n, d\) matrix of numbers; got float32 of shape",
+        ),
         (lambda f: (f / "rows/s1.npy").write_bytes(b"none"), r"s1\.npy cannot be read as \.npy"),
-        (lambda f: (f / "labels/s2.npy").unlink(), r"s2\.npy has no labels: there is no s2\.npy among the 3 label files"),
+        (
+            lambda f: (f / "labels/s2.npy").unlink(),
+            r"s2\.npy has no labels: there is no s2\.npy among the 3 label files",
+        ),
         (lambda f: (f / "rows/s3.parquet").write_bytes(b"none"), r"must all be \.npy or all be Parquet; got both"),
-        (lambda f: [path.unlink() for path in (f / "rows").iterdir()], r"there are no shards in .*rows: no \.npy, \.parquet, \.pq"),
+        (
+            lambda f: [path.unlink() for path in (f / "rows").iterdir()],
+            r"there are no shards in .*rows: no \.npy, \.parquet, \.pq",
+        ),
     ],
 )
 def test_shards_that_do_not_fit_together_are_refused(data, change, error, tmp_path):
@@ -310,7 +354,12 @@ def spoil(path, row, value):
 @pytest.mark.parametrize(
     ("file", "row", "value", "error"),
     [
-        ("rows/s1.npy", 411, np.nan, r"s1\.npy must be finite float32 numbers; got NaN, inf or more than 3\.4e38 in row 411\."),
+        (
+            "rows/s1.npy",
+            411,
+            np.nan,
+            r"s1\.npy must be finite float32 numbers; got NaN, inf or more than 3\.4e38 in row 411\.",
+        ),
         ("rows/s2.npy", 7, 0, r"s2\.npy must have no all-zero row for the cosine metric.* got row 7\."),
         ("labels/s1.npy", 30, 9, r"s1\.npy: class numbers must be 0 to 4 .* got 9 in row 30\."),
     ],
@@ -338,7 +387,12 @@ def test_other_numbers_are_read_as_float32(data, dtype, tmp_path):
 
 
 def test_labels_in_parquet_may_be_numbers_lists_or_soft(tmp_path):
-    columns = {"v": [[1.0, 2.0], [3.0, 4.0]], "n": [2, None], "l": [[0, 2], []], "z": [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]}
+    columns = {
+        "v": [[1.0, 2.0], [3.0, 4.0]],
+        "n": [2, None],
+        "l": [[0, 2], []],
+        "z": [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]],
+    }
     pq.write_table(pa.table(columns), tmp_path / "s.parquet")
     for label, comp in (("n", [[0, 0, 1], [0, 0, 0]]), ("l", [[0.5, 0, 0.5], [0, 0, 0]]), ("z", columns["z"])):
         (shard,) = find_shards(tmp_path / "s.parquet", features="v", label=[label])

@@ -52,8 +52,24 @@ def place(tmp_path_factory):
     write_csv(place / "items.csv", [["id", "a", "b", "c", "d"], *(row[:5] for row in rows)])
     votes = [[row[0], row[5], f"w{i % 3}", "|".join(NAMES)] for i, row in enumerate(rows)]
     write_csv(place / "votes.csv", [["item", "not", "who", "shown"], *votes])
-    pq.write_table(pa.table({"id": [row[0] for row in rows], "vector": list(x), "not": [row[5] for row in rows]}), place / "data.parquet")
-    naysay("fit", place / "data.csv", "--id", "id", "--label", "not_label", "--truth", "class", "--epochs", 5, "--out", place / "RUN")
+    pq.write_table(
+        pa.table({"id": [row[0] for row in rows], "vector": list(x), "not": [row[5] for row in rows]}),
+        place / "data.parquet",
+    )
+    naysay(
+        "fit",
+        place / "data.csv",
+        "--id",
+        "id",
+        "--label",
+        "not_label",
+        "--truth",
+        "class",
+        "--epochs",
+        5,
+        "--out",
+        place / "RUN",
+    )
     return place
 
 
@@ -114,8 +130,21 @@ def test_predictions_as_parquet_keep_text_as_it_is(place, tmp_path):
 
 
 def test_long_labels_are_joined_by_item(place, tmp_path):
-    options = ("--labels", place / "votes.csv", "--item", "item", "--label", "not", "--annotator", "who", "--options", "shown")
-    done = naysay("fit", place / "items.csv", "--id", "id", *options, "--epochs", 2, "--json", "--out", tmp_path / "RUN")
+    options = (
+        "--labels",
+        place / "votes.csv",
+        "--item",
+        "item",
+        "--label",
+        "not",
+        "--annotator",
+        "who",
+        "--options",
+        "shown",
+    )
+    done = naysay(
+        "fit", place / "items.csv", "--id", "id", *options, "--epochs", 2, "--json", "--out", tmp_path / "RUN"
+    )
     result = json.loads(done.stdout)
     assert result["classes"] == list(NAMES)
     audit = json.loads((tmp_path / "RUN" / "audit.json").read_text())
@@ -136,11 +165,25 @@ def test_an_embedding_column_is_compared_by_angle_and_predicted_from(place, tmp_
 
 def test_feature_columns_can_be_chosen_by_pattern_and_left_out(place, tmp_path):
     naysay(
-        "augment", place / "items.csv", "--features", "[ab]", "--labels", place / "votes.csv", "--label", "not", "--out", tmp_path / "z.npz"
+        "augment",
+        place / "items.csv",
+        "--features",
+        "[ab]",
+        "--labels",
+        place / "votes.csv",
+        "--label",
+        "not",
+        "--out",
+        tmp_path / "z.npz",
     )
-    done = naysay("audit", place / "data.csv", "--label", "not_label", "--ignore", "class", "--ignore", "[ab]", "--json")
+    done = naysay(
+        "audit", place / "data.csv", "--label", "not_label", "--ignore", "class", "--ignore", "[ab]", "--json"
+    )
     assert json.loads(done.stdout)["coverage"]["items"] == 240
-    assert "matches no column" in naysay("audit", place / "data.csv", "--label", "not_label", "--ignore", "x*", code=2).stderr
+    assert (
+        "matches no column"
+        in naysay("audit", place / "data.csv", "--label", "not_label", "--ignore", "x*", code=2).stderr
+    )
 
 
 def test_augmented_labels_are_written_for_every_item(place, tmp_path):
@@ -212,7 +255,18 @@ def test_arrays_become_a_run_and_are_predicted(tmp_path):
 
 
 def test_labels_are_drawn_from_the_truth_of_ones_own_data(place, tmp_path):
-    base = ("fit", place / "data.csv", "--truth", "class", "--ignore", "not_label", "--transition", "biased-weak", "--epochs", 2)
+    base = (
+        "fit",
+        place / "data.csv",
+        "--truth",
+        "class",
+        "--ignore",
+        "not_label",
+        "--transition",
+        "biased-weak",
+        "--epochs",
+        2,
+    )
     naysay(*base, "--assume", "estimated", "--loss", "fwd", "--scheme", "none", "--out", tmp_path / "RUN")
     about = json.loads((tmp_path / "RUN" / "run.json").read_text())
     assert about["data"]["labels"] == "drawn from the truth: biased-weak, 1 label each, seed 0"
@@ -232,7 +286,18 @@ def test_demo_ends_with_a_table_and_a_report_and_may_be_repeated(tmp_path, monke
 
 def test_the_same_call_gives_the_same_model(place, tmp_path):
     for name in ("one", "two"):
-        naysay("fit", place / "data.csv", "--label", "not_label", "--truth", "class", "--epochs", 5, "--out", tmp_path / name)
+        naysay(
+            "fit",
+            place / "data.csv",
+            "--label",
+            "not_label",
+            "--truth",
+            "class",
+            "--epochs",
+            5,
+            "--out",
+            tmp_path / name,
+        )
     one, two = (json.loads((tmp_path / name / "run.json").read_text())["results"] for name in ("one", "two"))
     assert [row["estimate"] for row in one] == [row["estimate"] for row in two]
     first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
@@ -273,9 +338,13 @@ def test_published_files_are_imported_by_name_and_checksum(tmp_path):
         (tmp_path / name).write_bytes(b"something else")
     load = ("--data", folder, "--force")
     assert "not a published file" in naysay("data", "import", "mnist", tmp_path / "mine.zip", *load, code=2).stderr
-    assert "its SHA-256 is not" in naysay("data", "import", "mnist", tmp_path / "train-images-idx3-ubyte.gz", *load, code=2).stderr
+    assert (
+        "its SHA-256 is not"
+        in naysay("data", "import", "mnist", tmp_path / "train-images-idx3-ubyte.gz", *load, code=2).stderr
+    )
     assert not folder.exists()
-    said = naysay("data", "import", "clcifar10", tmp_path / "clcifar10.pkl", *load).stdout  # has no checksum: it is checked when decoded
+    # has no checksum: it is checked when decoded
+    said = naysay("data", "import", "clcifar10", tmp_path / "clcifar10.pkl", *load).stdout
     assert "still needs cifar-10-python.tar.gz" in said
     assert (folder / "originals" / "clcifar10.pkl").read_bytes() == b"something else"
 
@@ -286,7 +355,9 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     rows = []
     for i in range(24):
         (tmp_path / "photos" / NAMES[i % 3]).mkdir(parents=True, exist_ok=True)
-        Image.fromarray(rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "photos" / NAMES[i % 3] / f"{i:02}.png")
+        Image.fromarray(rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(
+            tmp_path / "photos" / NAMES[i % 3] / f"{i:02}.png"
+        )
         rows.append([f"{NAMES[i % 3]}/{i:02}", NAMES[(i + 1) % 3]])
     labels = write_csv(tmp_path / "labels.csv", [["id", "label"], *rows])
     base = (
@@ -308,14 +379,34 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     done = json.loads(naysay(*base, "--json").stdout)
     assert (done["finished"], done["epochs"]) == (True, 2)
     assert 0 <= done["knn"] <= 1  # the subfolders' names are the truth
-    fit = ("fit", tmp_path / "photos", "--labels", labels, "--encoder", done["encoder"], "--epochs", 1, "--held-out", 0.2)
+    fit = (
+        "fit",
+        tmp_path / "photos",
+        "--labels",
+        labels,
+        "--encoder",
+        done["encoder"],
+        "--epochs",
+        1,
+        "--held-out",
+        0.2,
+    )
     naysay(*fit, "--out", tmp_path / "RUN")
     assert json.loads((tmp_path / "RUN" / "run.json").read_text())["space"] == "encoder.safetensors, by angle"
 
 
 def test_ones_own_embeddings_are_the_space(place, tmp_path):
     np.save(tmp_path / "mine.npy", np.random.default_rng(0).normal(size=(240, 3)).astype(np.float32))
-    base = ("augment", place / "items.csv", "--labels", place / "votes.csv", "--label", "not", "--out", tmp_path / "z.csv")
+    base = (
+        "augment",
+        place / "items.csv",
+        "--labels",
+        place / "votes.csv",
+        "--label",
+        "not",
+        "--out",
+        tmp_path / "z.csv",
+    )
     said = json.loads(naysay(*base, "--encoder", tmp_path / "mine.npy", "--json").stdout)
     assert said["space"] == "mine.npy, by angle"
     np.save(tmp_path / "short.npy", np.ones((239, 3), np.float32))

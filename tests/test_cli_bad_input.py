@@ -1,4 +1,6 @@
-"""What cannot be used gets one sentence and exit code 2; nothing is overwritten without --force, nothing is left half-written."""
+"""What cannot be used gets one sentence and exit code 2; nothing is overwritten without --force, nothing is left
+half-written.
+"""
 
 import csv
 import os
@@ -73,7 +75,15 @@ def test_spellings_are_merged_or_kept_apart_when_asked(tmp_path):
     naysay(*base, "--merge-spelling", "--out", tmp_path / "merged.csv")
     assert header_of(tmp_path / "merged.csv") == ["id", "not_cat", "not_dog", "not_emu", "not_ému"]
     naysay(*base, "--classes", "cat,Dog,dog,emu,ému,e\u0301mu", "--out", tmp_path / "apart.csv")
-    assert header_of(tmp_path / "apart.csv") == ["id", "not_cat", "not_Dog", "not_dog", "not_emu", "not_ému", "not_e\u0301mu"]
+    assert header_of(tmp_path / "apart.csv") == [
+        "id",
+        "not_cat",
+        "not_Dog",
+        "not_dog",
+        "not_emu",
+        "not_ému",
+        "not_e\u0301mu",
+    ]
     said = naysay(*base, "--classes", "cat,dog,emu,ému", "--out", tmp_path / "none.csv", code=2).stderr
     assert "names the class 'Dog', which is not among the classes" in said
     assert "take it for 'dog' with --merge-spelling" in said
@@ -88,10 +98,13 @@ def test_labels_for_unknown_items_are_refused(tmp_path):
     votes = write_csv(tmp_path / "votes.csv", [["item", "label"], ["i1", "cat"], ["i99", "dog"], ["i2", "emu"]])
     done = naysay("fit", items, "--labels", votes, "--out", tmp_path / "RUN", code=2)
     assert "row 1 labels item 'i99', which is not among the 40 items" in done.stderr
-    shown = write_csv(tmp_path / "shown.csv", [["item", "label", "shown"], ["i1", "cat", "dog|emu"], ["i2", "dog", "dog|emu|cat"]])
+    shown = write_csv(
+        tmp_path / "shown.csv", [["item", "label", "shown"], ["i1", "cat", "dog|emu"], ["i2", "dog", "dog|emu|cat"]]
+    )
     done = naysay("fit", items, "--labels", shown, "--options", "shown", "--out", tmp_path / "RUN", code=2)
     assert "was not among the options shown" in done.stderr
-    assert naysay("audit", items, "--labels", shown, "--options", "shown", "--json").stdout.startswith("{")  # an audit counts it instead
+    # an audit counts it instead
+    assert naysay("audit", items, "--labels", shown, "--options", "shown", "--json").stdout.startswith("{")
 
 
 def test_files_that_are_no_tables_are_refused(tmp_path):
@@ -128,11 +141,16 @@ def test_what_is_not_said_is_asked_for(tmp_path):
     fit = ("fit", path, "--out", tmp_path / "RUN")
     assert (
         "pass --label COLUMN"
-        in naysay("fit", write_csv(tmp_path / "n.csv", [row[:3] for row in rows()]), "--out", tmp_path / "R", code=2).stderr
+        in naysay(
+            "fit", write_csv(tmp_path / "n.csv", [row[:3] for row in rows()]), "--out", tmp_path / "R", code=2
+        ).stderr
     )
     assert "unknown column" in naysay(*fit, "--label", "nto_label", code=2).stderr
     assert "not_label" in naysay(*fit, "--label", "nto_label", code=2).stderr
-    assert "neither a file or folder nor a known set" in naysay("fit", "no-such-thing", "--out", tmp_path / "R", code=2).stderr
+    assert (
+        "neither a file or folder nor a known set"
+        in naysay("fit", "no-such-thing", "--out", tmp_path / "R", code=2).stderr
+    )
     for option, value, said in (
         ("--scheme", "dsm", "did you mean dss or dms"),
         ("--loss", "slc-nl", "did you mean scl-nl"),
@@ -202,10 +220,15 @@ def test_a_place_that_cannot_be_written_shows_before_the_work(tmp_path):
 
 def test_a_folder_that_is_no_run_cannot_predict(tmp_path):
     path = write_csv(tmp_path / "data.csv", rows())
-    assert "there is no such folder" in naysay("predict", tmp_path / "RUN", path, "--out", tmp_path / "p.csv", code=2).stderr
+    assert (
+        "there is no such folder"
+        in naysay("predict", tmp_path / "RUN", path, "--out", tmp_path / "p.csv", code=2).stderr
+    )
     (tmp_path / "RUN").mkdir()
     (tmp_path / "RUN" / "run.json").write_text("{}")
-    assert "is not a run folder" in naysay("predict", tmp_path / "RUN", path, "--out", tmp_path / "p.csv", code=2).stderr
+    assert (
+        "is not a run folder" in naysay("predict", tmp_path / "RUN", path, "--out", tmp_path / "p.csv", code=2).stderr
+    )
     assert "is not a run folder" in naysay("report", tmp_path / "RUN", code=2).stderr
     assert not (tmp_path / "p.csv").exists()
 
@@ -249,7 +272,15 @@ def test_formulas_and_html_in_names_are_harmless_wherever_they_are_written(tmp_p
 
 def test_the_real_command_ends_with_a_sentence_and_two(tmp_path):
     path = write_csv(tmp_path / "my data.csv", rows(at3_1=""))
-    command = [Path(sys.executable).with_name("naysay"), "fit", path, "--label", "not_label", "--out", tmp_path / "my run"]
+    command = [
+        Path(sys.executable).with_name("naysay"),
+        "fit",
+        path,
+        "--label",
+        "not_label",
+        "--out",
+        tmp_path / "my run",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -270,11 +301,13 @@ def test_an_interrupted_fit_leaves_nothing_behind(tmp_path):
         "--out",
         tmp_path / "RUN",
     ]
-    # a test run in the background inherits that interrupts are ignored; the command must be tested as a terminal starts it
+    # a test run in the background inherits that interrupts are ignored; the command must be tested as a terminal starts
+    # it
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
     ) as running:
-        patience = threading.Timer(120, running.kill)  # a command that cannot be interrupted fails the test instead of hanging it
+        # a command that cannot be interrupted fails the test instead of hanging it
+        patience = threading.Timer(120, running.kill)
         patience.start()
         for line in running.stderr:
             if "training" in line:
@@ -289,7 +322,9 @@ def test_an_interrupted_fit_leaves_nothing_behind(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
 
 
-CELL = st.one_of(st.text(max_size=6), st.sampled_from(["1", "2.5", "cat", "dog", "emu", "", "nan", "-1", '"', "=x", "\x00", "é"]))
+CELL = st.one_of(
+    st.text(max_size=6), st.sampled_from(["1", "2.5", "cat", "dog", "emu", "", "nan", "-1", '"', "=x", "\x00", "é"])
+)
 TABLE = st.builds(
     lambda head, body: "\n".join(",".join(row) for row in [head, *body]).encode("utf-8", "surrogatepass"),
     st.lists(st.sampled_from(["id", "a", "b", "not_label", "", "a"]), min_size=1, max_size=5),
@@ -298,7 +333,9 @@ TABLE = st.builds(
 BYTES = st.one_of(st.binary(max_size=200), TABLE, TABLE.map(lambda table: b"id,a,b,not_label\n" + table))
 
 
-@settings(max_examples=150, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(content=BYTES)
 def test_any_bytes_as_a_table_work_or_end_with_two(tmp_path, content):
     path = tmp_path / "fuzz.csv"
@@ -325,7 +362,11 @@ def test_a_run_folder_that_was_meddled_with_is_refused(trained, tmp_path):
     path = write_csv(tmp_path / "data.csv", rows())
     for name, content, said in (
         ("run.json", b"{}", "is not a run folder"),
-        ("run.json", (trained / "run.json").read_bytes().replace(b'"emu"', b'"emu", "gnu"', 1), "does not belong to the model beside it"),
+        (
+            "run.json",
+            (trained / "run.json").read_bytes().replace(b'"emu"', b'"emu", "gnu"', 1),
+            "does not belong to the model beside it",
+        ),
         ("model.safetensors", (trained / "model.safetensors").read_bytes()[:99], "cannot be read as a checkpoint"),
     ):
         copy = tmp_path / "copy"
@@ -352,7 +393,9 @@ def test_any_bytes_as_long_labels_work_or_end_with_two(tmp_path, content):
 @settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kinds=st.lists(
-        st.sampled_from([pa.int64(), pa.string(), pa.list_(pa.float64()), pa.bool_(), pa.date32(), pa.struct([("x", pa.int8())])]),
+        st.sampled_from(
+            [pa.int64(), pa.string(), pa.list_(pa.float64()), pa.bool_(), pa.date32(), pa.struct([("x", pa.int8())])]
+        ),
         min_size=4,
         max_size=4,
     )
@@ -368,7 +411,9 @@ def test_any_types_in_parquet_work_or_end_with_two(tmp_path, kinds):
     }
     columns = {name: pa.array([made[kind]], kind) for name, kind in zip(HEADER, kinds, strict=True)}
     pq.write_table(pa.table(columns), tmp_path / "fuzz.parquet")
-    works_or_ends_with_two("augment", tmp_path / "fuzz.parquet", "--label", "not_label", "--out", tmp_path / "z.csv", "--force", "--quiet")
+    works_or_ends_with_two(
+        "augment", tmp_path / "fuzz.parquet", "--label", "not_label", "--out", tmp_path / "z.csv", "--force", "--quiet"
+    )
 
 
 def works_or_ends_with_two(*arguments):

@@ -97,7 +97,9 @@ def test_unlabelled_rows_receive_and_are_trained_on():
     x = rng.normal(size=(60, 3)).astype(np.float32)
     comp = labels.from_indices([i % 3 if i % 2 else -1 for i in range(60)], 3)
     items = Items(np.arange(60).astype(str).astype(object), x)
-    fitted = runs.fit(runs.Labelled(items, comp, ("a", "b", "c")), runs.Settings(Config(epochs=1)), tell=lambda line: None)
+    fitted = runs.fit(
+        runs.Labelled(items, comp, ("a", "b", "c")), runs.Settings(Config(epochs=1)), tell=lambda line: None
+    )
     none, dms = fitted.attempts
     assert int((none.shared.sum(1) > 0).sum()) == 27
     assert int((dms.shared.sum(1) > 0).sum()) == 57  # all training rows: 60 less a tenth of the 30 labelled

@@ -16,7 +16,9 @@ from naysay.datasets.dataset import faults, from_arrays
 from naysay.errors import InputError
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-needs_shared = pytest.mark.skipif(not (SHARED / "unpack.py").exists(), reason=f"{SHARED} is not here: real files are not tested")
+needs_shared = pytest.mark.skipif(
+    not (SHARED / "unpack.py").exists(), reason=f"{SHARED} is not here: real files are not tested"
+)
 
 
 def arrays(n=12, shape=(28, 28), n_classes=10, annotators=0, dtype=np.uint8):
@@ -129,10 +131,16 @@ def test_kmnist_partial_is_only_read_from_the_folder(tmp_path):
 
 @needs_shared
 def test_the_files_that_unpack_writes_load_as_they_are(tmp_path):
-    subprocess.run([sys.executable, SHARED / "unpack.py", tmp_path, "mnist", "kmnist-partial"], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, SHARED / "unpack.py", tmp_path, "mnist", "kmnist-partial"], check=True, capture_output=True
+    )
     for name in ("mnist", "kmnist-partial"):
         data, entry = load(name, tmp_path), CATALOG[name]
-        assert (len(data.x_train), len(data.x_test), data.x_train.shape[1:]) == (entry.n_train, entry.n_test, entry.shape)
+        assert (len(data.x_train), len(data.x_test), data.x_train.shape[1:]) == (
+            entry.n_train,
+            entry.n_test,
+            entry.shape,
+        )
         assert data.y_train.dtype == np.int64
         assert data.x_train.dtype == np.uint8
         assert data.classes.tolist() == list("0123456789")
@@ -152,16 +160,28 @@ def test_real_annotations_have_the_noise_that_the_table_expects():
         ({"classes": None, "y_test": None}, "it lacks y_test, classes"),
         ({"x_train": np.zeros((12, 32, 32), np.uint8)}, r"x_train must be \(n, 28, 28\); got shape \(12, 32, 32\)"),
         ({"x_test": np.zeros((6, 28, 28, 1), np.uint8)}, r"x_test must be \(n, 28, 28\); got shape \(6, 28, 28, 1\)"),
-        ({"x_test": np.zeros((0, 28, 28), np.uint8), "y_test": np.zeros(0, int)}, r"x_test must be .* got shape \(0, 28, 28\)"),
+        (
+            {"x_test": np.zeros((0, 28, 28), np.uint8), "y_test": np.zeros(0, int)},
+            r"x_test must be .* got shape \(0, 28, 28\)",
+        ),
         ({"x_train": np.zeros((12, 28, 28), np.int32)}, "x_train must be uint8 images or floats; got int32"),
         ({"x_train": np.full((12, 28, 28), np.nan)}, "x_train must be finite; row 0 holds NaN or inf"),
-        ({"y_train": np.zeros(11, int)}, r"y_train must be \(n,\) class numbers, one row per row of x; got int64 of shape \(11,\)"),
+        (
+            {"y_train": np.zeros(11, int)},
+            r"y_train must be \(n,\) class numbers, one row per row of x; got int64 of shape \(11,\)",
+        ),
         ({"y_train": np.zeros(12)}, r"y_train must be \(n,\) class numbers, .* got float64"),
         ({"y_train": np.full(12, 10)}, "y_train must lie between 0 and 9; got 10"),
         ({"y_test": np.full(6, -1)}, "y_test must lie between 0 and 9; got -1"),
-        ({"comp_train": np.zeros(12, int)}, r"comp_train must be \(n, m\) class numbers, .* got int64 of shape \(12,\)"),
+        (
+            {"comp_train": np.zeros(12, int)},
+            r"comp_train must be \(n, m\) class numbers, .* got int64 of shape \(12,\)",
+        ),
         ({"comp_train": np.full((12, 3), 10)}, "comp_train must lie between -1 and 9; got 10"),
-        ({"comp_train": np.full((12, 0), 1)}, r"comp_train must be \(n, m\) class numbers, .* got int64 of shape \(12, 0\)"),
+        (
+            {"comp_train": np.full((12, 0), 1)},
+            r"comp_train must be \(n, m\) class numbers, .* got int64 of shape \(12, 0\)",
+        ),
         ({"classes": np.array(["a"] * 10)}, "classes must be two or more different names; got"),
         ({"classes": np.array("abc")}, "classes must be two or more different names; got 'abc'"),
         ({"x_train": np.array(1)}, r"x_train must be \(n, 28, 28\); got shape \(\)"),
@@ -170,7 +190,9 @@ def test_real_annotations_have_the_noise_that_the_table_expects():
 def test_a_file_with_wrong_arrays_is_named_with_the_way_out(tmp_path, changes, says):
     path = put(tmp_path, "mnist", **changes)
     before = path.read_bytes()
-    with pytest.raises(InputError, match=f"mnist.npz does not hold 'mnist': {says}.*Delete it and load 'mnist' again") as error:
+    with pytest.raises(
+        InputError, match=f"mnist.npz does not hold 'mnist': {says}.*Delete it and load 'mnist' again"
+    ) as error:
         load("mnist", tmp_path)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
@@ -182,7 +204,9 @@ def test_a_file_that_is_no_npz_is_named_with_the_way_out(tmp_path):
     np.save(tmp_path / "one.npy", np.zeros(3))
     for content in (b"", b"hello", whole[: len(whole) // 2], whole[1000:], (tmp_path / "one.npy").read_bytes()):
         (tmp_path / "mnist.npz").write_bytes(content)
-        with pytest.raises(InputError, match=r"mnist.npz cannot be read as .npz \(.*\). Delete it and load 'mnist' again"):
+        with pytest.raises(
+            InputError, match=r"mnist.npz cannot be read as .npz \(.*\). Delete it and load 'mnist' again"
+        ):
             load("mnist", tmp_path)
         assert (tmp_path / "mnist.npz").read_bytes() == content
 
@@ -198,7 +222,12 @@ def test_objects_in_a_file_are_never_unpickled(tmp_path):
 def test_one_altered_byte_is_noticed_or_changes_nothing(tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp() / "altered"
     folder.mkdir(exist_ok=True)
-    small = {"x_train": np.ones((2, 1)), "y_train": np.array([0, 1]), "x_test": np.ones((2, 1)), "y_test": np.array([0, 1])}
+    small = {
+        "x_train": np.ones((2, 1)),
+        "y_train": np.array([0, 1]),
+        "x_test": np.ones((2, 1)),
+        "y_test": np.array([0, 1]),
+    }
     path = folder / "own.npz"
     np.savez(path, **small, classes=np.array(["a", "b"]))
     whole, right = bytearray(path.read_bytes()), store.read(path, "own").fingerprint

@@ -140,7 +140,10 @@ def test_a_server_that_sends_another_range_is_not_believed(server, tmp_path):
 
 def test_wrong_bytes_leave_nothing(server, tmp_path):
     server.files["/file.bin"] = BODY[:-1] + b"?"
-    with pytest.raises(InputError, match=f"could not be downloaded .*has the SHA-256 [0-9a-f]{{64}}, not the published {SUM}.*put it at"):
+    with pytest.raises(
+        InputError,
+        match=f"could not be downloaded .*has the SHA-256 [0-9a-f]{{64}}, not the published {SUM}.*put it at",
+    ):
         fetch(source(server), tmp_path, "set")
     assert left(tmp_path) == []
 
@@ -178,21 +181,28 @@ def test_a_file_put_there_by_hand_is_checked_and_left_alone(server, tmp_path):
     path = tmp_path / "originals" / "sub" / "file.bin"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"mine")
-    with pytest.raises(InputError, match=f"file.bin has the SHA-256 .*, not the published {SUM}. Delete it to download it again."):
+    with pytest.raises(
+        InputError, match=f"file.bin has the SHA-256 .*, not the published {SUM}. Delete it to download it again."
+    ):
         fetch(source(server), tmp_path, "set")
     assert path.read_bytes() == b"mine"
     assert server.asked == []
 
 
 def test_without_a_network_the_error_says_which_file_to_put_where(tmp_path):
-    entry = replace(CATALOG["mnist"], sources=tuple(replace(s, urls=("http://127.0.0.1:9/x",)) for s in CATALOG["mnist"].sources))
+    entry = replace(
+        CATALOG["mnist"], sources=tuple(replace(s, urls=("http://127.0.0.1:9/x",)) for s in CATALOG["mnist"].sources)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(CATALOG, "mnist", entry)
         with pytest.raises(InputError) as error:
             load("mnist", tmp_path)
     said = str(error.value)
     assert said.startswith("train-images-idx3-ubyte.gz could not be downloaded (http://127.0.0.1:9/x: ")
-    assert f"Get it elsewhere and put it at {tmp_path}/originals/mnist/train-images-idx3-ubyte.gz, or put a ready mnist.npz in" in said
+    assert (
+        f"Get it elsewhere and put it at {tmp_path}/originals/mnist/train-images-idx3-ubyte.gz, or put a ready "
+        "mnist.npz in" in said
+    )
     assert not (tmp_path / "mnist.npz").exists()
 
 
@@ -205,7 +215,9 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_network_is_asked(ser
 
 def start(server, folder):
     """A process of its own that fetches the file, and says so before it does."""
-    code = "import sys; from pathlib import Path; from naysay.datasets.download import Source, fetch; print(flush=True);"
+    code = (
+        "import sys; from pathlib import Path; from naysay.datasets.download import Source, fetch; print(flush=True);"
+    )
     code += "fetch(Source('sub/file.bin', (sys.argv[1],), sys.argv[2]), Path(sys.argv[3]), 'set')"
     return subprocess.Popen([sys.executable, "-c", code, server.url, SUM, str(folder)], stdout=subprocess.PIPE)
 

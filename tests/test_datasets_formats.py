@@ -1,4 +1,6 @@
-"""The published formats, on small files made here: IDX, CIFAR's archives, the annotators' pickles, and pickles that mean harm."""
+"""The published formats, on small files made here: IDX, CIFAR's archives, the annotators' pickles, and pickles that
+mean harm.
+"""
 
 import gzip
 import hashlib
@@ -22,12 +24,16 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def write_idx(path, array, code=8):
-    path.write_bytes(gzip.compress(struct.pack(f">4B{array.ndim}I", 0, 0, code, array.ndim, *array.shape) + array.tobytes()))
+    path.write_bytes(
+        gzip.compress(struct.pack(f">4B{array.ndim}I", 0, 0, code, array.ndim, *array.shape) + array.tobytes())
+    )
     return path
 
 
 class Python2Pickler(pickle._Pickler):
-    """Writes text and bytes as Python 2's protocol 2 does, and numpy's names as they were then: what CIFAR's batches are."""
+    """Writes text and bytes as Python 2's protocol 2 does, and numpy's names as they were then: what CIFAR's batches
+    are.
+    """
 
     dispatch: ClassVar = dict(pickle._Pickler.dispatch)
 
@@ -60,7 +66,11 @@ def cifar10(n=4):
     rng = np.random.default_rng(0)
     names = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
     return {
-        name: {"data": rng.integers(0, 256, (n, 3072), np.uint8), "labels": rng.integers(0, 10, n).tolist(), "batch_label": name}
+        name: {
+            "data": rng.integers(0, 256, (n, 3072), np.uint8),
+            "labels": rng.integers(0, 10, n).tolist(),
+            "batch_label": name,
+        }
         for name in names
     }
 
@@ -74,13 +84,20 @@ def cifar100(n=100):
 
 
 def published(y, noise=0.1, n_labels=3):
-    """The dict of an annotators' file for the ordinary labels y, of which the share `noise` of labels name the true class."""
+    """The dict of an annotators' file for the ordinary labels y, of which the share `noise` of labels name the true
+    class.
+    """
     rng = np.random.default_rng(2)
     comp = (y[:, None] + rng.integers(1, 10, (len(y), n_labels))) % 10
     wrong = rng.permutation(3 * len(y))[: round(noise * 3 * len(y))]
     comp[wrong // 3, wrong % 3] = y[wrong // 3]
     images = [np.full((32, 32, 3), i % 256, np.uint8) for i in range(len(y))]
-    return {"names": [f"{i}.png" for i in range(len(y))], "images": images, "ord_labels": y.tolist(), "cl_labels": comp.tolist()}
+    return {
+        "names": [f"{i}.png" for i in range(len(y))],
+        "images": images,
+        "ord_labels": y.tolist(),
+        "cl_labels": comp.tolist(),
+    }
 
 
 # IDX
@@ -109,11 +126,15 @@ def test_idx_files_that_are_not_whole_are_refused(tmp_path):
     }
     for name, content in packed.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError, match=rf"{name} (cannot be unpacked \(.*\)|is not a whole IDX file .*)\. Delete it and load"):
+        with pytest.raises(
+            InputError, match=rf"{name} (cannot be unpacked \(.*\)|is not a whole IDX file .*)\. Delete it and load"
+        ):
             idx.read(tmp_path / name)
     for name, content in inside.items():
         (tmp_path / name).write_bytes(gzip.compress(content))
-        with pytest.raises(InputError, match=f"{name} is not a whole IDX file of bytes: {len(content)} bytes say shape"):
+        with pytest.raises(
+            InputError, match=f"{name} is not a whole IDX file of bytes: {len(content)} bytes say shape"
+        ):
             idx.read(tmp_path / name)
 
 
@@ -139,7 +160,9 @@ def test_the_two_maps_of_cifar20_differ_in_the_streetcar_alone(tmp_path):
     assert np.array_equal(ours["x_train"], standard["x_train"])
 
 
-@pytest.mark.skipif(not (SHARED / "cifar100.pack.npz").exists(), reason=f"{SHARED} is not here: the real class maps are not compared")
+@pytest.mark.skipif(
+    not (SHARED / "cifar100.pack.npz").exists(), reason=f"{SHARED} is not here: the real class maps are not compared"
+)
 def test_the_maps_of_cifar20_are_the_real_ones(tmp_path):
     with np.load(SHARED / "cifar100.pack.npz") as pack:
         standard, human, classes = pack["fine_to_coarse_std"], pack["fine_to_cl20"], pack["classes20"]
@@ -154,7 +177,9 @@ def test_damaged_cifar_archives_are_refused(tmp_path):
     whole = write_archive(path, cifar10()).read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"hello", gzip.compress(b"hello")):
         path.write_bytes(content)
-        with pytest.raises(InputError, match=r"cifar.tar.gz (cannot be unpacked|lacks|holds a pickle that) .*Delete it"):
+        with pytest.raises(
+            InputError, match=r"cifar.tar.gz (cannot be unpacked|lacks|holds a pickle that) .*Delete it"
+        ):
             cifar.decode_10(path)
     batches = cifar10()
     del batches["data_batch_3"]
@@ -163,7 +188,9 @@ def test_damaged_cifar_archives_are_refused(tmp_path):
     for wrong in ({"labels": [1]}, {"data": np.zeros((4, 3072), np.int64)}, {"data": np.zeros((4, 99), np.uint8)}):
         batches = cifar10()
         batches["data_batch_2"].update(wrong)
-        with pytest.raises(InputError, match=r"cifar.tar.gz must hold batches of data, labels, data uint8 \(n, 3072\); got"):
+        with pytest.raises(
+            InputError, match=r"cifar.tar.gz must hold batches of data, labels, data uint8 \(n, 3072\); got"
+        ):
             cifar.decode_10(write_archive(path, batches))
     batches = cifar10()
     batches["test_batch"]["labels"] = [0.5] * 4
@@ -220,7 +247,10 @@ def test_annotated_files_are_read_in_every_form_they_may_have(tmp_path, archive,
     ("change", "says"),
     [
         (lambda c: c.pop("cl_labels"), "must hold a dict with images, ord_labels and cl_labels; it does not"),
-        (lambda c: c["images"].pop(), r"not the published file: images must be uint8 \(1000, 32, 32, 3\); got uint8 \(999,"),
+        (
+            lambda c: c["images"].pop(),
+            r"not the published file: images must be uint8 \(1000, 32, 32, 3\); got uint8 \(999,",
+        ),
         (lambda c: c["ord_labels"].pop(), r"labels must be class numbers|its classes have"),
         (
             lambda c: c["cl_labels"].pop(),
@@ -228,8 +258,14 @@ def test_annotated_files_are_read_in_every_form_they_may_have(tmp_path, archive,
         ),
         (lambda c: c["cl_labels"].__setitem__(0, [1, 2, 10]), "labels must lie between 0 and 9"),
         (lambda c: c["cl_labels"].__setitem__(0, [1, 2, -1]), "labels must lie between 0 and 9"),
-        (lambda c: c["cl_labels"].__setitem__(0, [0.5, 2, 1]), "labels must be class numbers, .* got int64 .* and float64"),
-        (lambda c: c["ord_labels"].__setitem__(0, (c["ord_labels"][0] + 1) % 10), r"its classes have \[.*\] images, CIFAR's \["),
+        (
+            lambda c: c["cl_labels"].__setitem__(0, [0.5, 2, 1]),
+            "labels must be class numbers, .* got int64 .* and float64",
+        ),
+        (
+            lambda c: c["ord_labels"].__setitem__(0, (c["ord_labels"][0] + 1) % 10),
+            r"its classes have \[.*\] images, CIFAR's \[",
+        ),
         (lambda c: c["cl_labels"].reverse(), r"[0-9.]+% of its labels name the true class, where 10.00% are published"),
     ],
 )
@@ -278,7 +314,10 @@ def test_a_pickle_that_would_create_a_file_is_refused_by_name(tmp_path, protocol
         (getattr, "(builtins|__builtin__).getattr"),
     ):
         path.write_bytes(pickle.dumps({"images": [harm]}, protocol))
-        with path.open("rb") as file, pytest.raises(InputError, match=rf"harm.pkl holds a pickle .* \(it asks for {name}, which data"):
+        with (
+            path.open("rb") as file,
+            pytest.raises(InputError, match=rf"harm.pkl holds a pickle .* \(it asks for {name}, which data"),
+        ):
             unpickle.load(file, path)
     assert [file.name for file in tmp_path.iterdir()] == ["harm.pkl"]
 
@@ -306,14 +345,18 @@ def test_what_data_needs_is_read(protocol):
 
 
 def test_arrays_of_objects_are_refused():
-    with pytest.raises(InputError, match=r"p holds a pickle .*it has an array of type 'O8', which is neither numbers nor text"):
+    with pytest.raises(
+        InputError, match=r"p holds a pickle .*it has an array of type 'O8', which is neither numbers nor text"
+    ):
         unpickle.load(io.BytesIO(pickle.dumps(np.array([print, 1], object), 2)), Path("p"))
 
 
 def test_an_array_cannot_claim_more_than_it_brings():
     raw = pickle.dumps(np.arange(4, dtype=np.uint8), 2)
     assert raw.count(b"K\x04\x85") == 1  # the shape (4,)
-    with pytest.raises(InputError, match=r"p holds a pickle that cannot be read \(cannot reshape array of size 4 into shape \(9,\)\)"):
+    with pytest.raises(
+        InputError, match=r"p holds a pickle that cannot be read \(cannot reshape array of size 4 into shape \(9,\)\)"
+    ):
         unpickle.load(io.BytesIO(raw.replace(b"K\x04\x85", b"K\x09\x85")), Path("p"))
 
 

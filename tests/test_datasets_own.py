@@ -43,7 +43,9 @@ def test_all_columns_that_are_not_named_are_features(tmp_path):
 def test_csv_and_parquet_give_the_same_items(tmp_path):
     made = {"id": [3, 1, 2], "x": [0.5, 1.0, 2.0], "n": [1, 2, 3], "not": ["a", None, "b"], "truth": [7, 8, 7]}
     pq.write_table(pa.table(made), tmp_path / "t.parquet")
-    rows = "\n".join(",".join("" if cell is None else str(cell) for cell in row) for row in zip(*made.values(), strict=True))
+    rows = "\n".join(
+        ",".join("" if cell is None else str(cell) for cell in row) for row in zip(*made.values(), strict=True)
+    )
     csv_file(tmp_path, ",".join(made) + "\n" + rows, "t.csv")
     one, two = (read_table(tmp_path / name, id="id", label="not", truth="truth") for name in ("t.csv", "t.parquet"))
     assert one.fingerprint == two.fingerprint
@@ -69,7 +71,8 @@ def test_several_label_columns_stand_side_by_side(tmp_path):
         ("\ufeff" + TABLE, "mark.csv"),
         (TABLE.replace("\n", "\r\n"), "windows.csv"),
         ("\n" + TABLE + "\n\n", "blank lines.csv"),
-        (gzip.compress(TABLE.encode(), mtime=0), "packed.csv.gz"),  # without the time: test names must be the same in every worker
+        # without the time: test names must be the same in every worker
+        (gzip.compress(TABLE.encode(), mtime=0), "packed.csv.gz"),
         (TABLE.replace("cat", ' "cat" '.strip()), "quoted.csv"),
         (TABLE.replace("a,1.5", " a , 1.5"), "spaced.CSV"),
     ],
@@ -90,14 +93,25 @@ def test_text_stays_as_it_is_written(tmp_path):
 
 def test_an_embedding_column_becomes_features(tmp_path):
     x = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
-    for kind in (pa.list_(pa.float32()), pa.list_(pa.float64()), pa.large_list(pa.float32()), pa.list_(pa.float32(), 3)):
+    for kind in (
+        pa.list_(pa.float32()),
+        pa.list_(pa.float64()),
+        pa.large_list(pa.float32()),
+        pa.list_(pa.float32(), 3),
+    ):
         pq.write_table(pa.table({"id": list("abcde"), "e": pa.array(x.tolist(), kind)}), tmp_path / "e.parquet")
         items = read_table(tmp_path / "e.parquet", id="id")
         assert np.array_equal(items.x, x), kind
         assert items.features == ("e[0]", "e[1]", "e[2]")
-    for form in (str, lambda row: str(row).replace(",", " "), lambda row: "[ " + str(row)[1:-1].replace(",", "\n") + "]"):
+    for form in (
+        str,
+        lambda row: str(row).replace(",", " "),
+        lambda row: "[ " + str(row)[1:-1].replace(",", "\n") + "]",
+    ):
         with (tmp_path / "e.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([["id", "e"], *([name, form(row)] for name, row in zip("abcde", x.tolist(), strict=True))])
+            csv.writer(file).writerows(
+                [["id", "e"], *([name, form(row)] for name, row in zip("abcde", x.tolist(), strict=True))]
+            )
         assert np.array_equal(read_table(tmp_path / "e.csv", id="id", features="e").x, x)
 
 
@@ -141,7 +155,9 @@ def test_long_labels_are_read_as_columns(tmp_path):
 
 def test_a_table_of_many_blocks_is_put_together_in_order(tmp_path):
     n = 150_000  # more than two blocks of rows
-    made = pa.table({"id": pa.array(np.arange(n)), "x": pa.array(np.arange(n, dtype=np.float64)), "l": pa.array(np.arange(n) % 3)})
+    made = pa.table(
+        {"id": pa.array(np.arange(n)), "x": pa.array(np.arange(n, dtype=np.float64)), "l": pa.array(np.arange(n) % 3)}
+    )
     pq.write_table(made, tmp_path / "t.parquet", row_group_size=40_000)
     items = read_table(tmp_path / "t.parquet", id="id", label="l")
     assert np.array_equal(items.x[:, 0], np.arange(n))
@@ -158,25 +174,65 @@ def test_a_table_of_many_blocks_is_put_together_in_order(tmp_path):
         (b"", {}, r"data.csv is empty\. Give a file with a header"),
         (b"\n\n", {}, r"data.csv is empty\. Give a file with a header"),
         (b"id,x\n", {}, r"data.csv has a header but no rows\. Give one row per item\."),
-        (b"id,x\na,1\na,2\n", {"id": "id"}, r"data.csv has 'a' more than once in its id column 'id'\. Give every item its own id"),
+        (
+            b"id,x\na,1\na,2\n",
+            {"id": "id"},
+            r"data.csv has 'a' more than once in its id column 'id'\. Give every item its own id",
+        ),
         (b"id,x\na,1\n,2\n", {"id": "id"}, r"data.csv has an empty cell in its id column 'id'\."),
-        (b"id,x\na,1\nb,\n", {"id": "id"}, r"data.csv has an empty cell in column 'x', row 2\. Fill it in, or leave the column out"),
+        (
+            b"id,x\na,1\nb,\n",
+            {"id": "id"},
+            r"data.csv has an empty cell in column 'x', row 2\. Fill it in, or leave the column out",
+        ),
         (b"id,x\na,1\nb,NaN\n", {"id": "id"}, r"data.csv has an empty cell in column 'x', row 2\."),
-        (b"id,x\na,1\nb,inf\n", {"id": "id"}, r"data.csv must hold finite numbers in column 'x'; got nan or inf in row 2\."),
-        (b"id,x\na,1\nb,1e999\n", {"id": "id"}, r"data.csv must hold finite numbers in column 'x'; got nan or inf in row 2\."),
-        (b"id,x\na,1\nb,tall\n", {"id": "id"}, r"data.csv must hold numbers in column 'x'; got 'tall'\. Name it as id=, label= or"),
-        (b'id,e\na,"[1, 2]"\n', {"id": "id"}, r"must hold numbers in column 'e'; got '\[1, 2\]'\. If its lists are embeddings, name it wi"),
-        (b'id,e\na,"[1, 2]"\nb,[1]\n', {"id": "id", "features": "e"}, r"lists of one length in column 'e'; got 1 to 2 numbers\."),
+        (
+            b"id,x\na,1\nb,inf\n",
+            {"id": "id"},
+            r"data.csv must hold finite numbers in column 'x'; got nan or inf in row 2\.",
+        ),
+        (
+            b"id,x\na,1\nb,1e999\n",
+            {"id": "id"},
+            r"data.csv must hold finite numbers in column 'x'; got nan or inf in row 2\.",
+        ),
+        (
+            b"id,x\na,1\nb,tall\n",
+            {"id": "id"},
+            r"data.csv must hold numbers in column 'x'; got 'tall'\. Name it as id=, label= or",
+        ),
+        (
+            b'id,e\na,"[1, 2]"\n',
+            {"id": "id"},
+            r"must hold numbers in column 'e'; got '\[1, 2\]'\. If its lists are embeddings, name it wi",
+        ),
+        (
+            b'id,e\na,"[1, 2]"\nb,[1]\n',
+            {"id": "id", "features": "e"},
+            r"lists of one length in column 'e'; got 1 to 2 numbers\.",
+        ),
         (b'id,e\na,"[1, x]"\n', {"id": "id", "features": "e"}, r"data.csv must hold numbers in column 'e'; got 'x'\."),
-        (b"id,x\na,1\nb,1,2\n", {"id": "id"}, r"data.csv has a row of 3 cells under a header of 2: 'b,1,2'\. Give every row as many"),
+        (
+            b"id,x\na,1\nb,1,2\n",
+            {"id": "id"},
+            r"data.csv has a row of 3 cells under a header of 2: 'b,1,2'\. Give every row as many",
+        ),
         (b"id,x,y\na,1,2\nb,1\n", {"id": "id"}, r"data.csv has a row of 2 cells under a header of 3: 'b,1'\."),
-        (b"id,x\n\xe9,1\n", {"id": "id"}, r"data.csv is not UTF-8 text \('utf-8' codec can't decode byte 0xe9.*\)\. Save it as UTF-8\."),
+        (
+            b"id,x\n\xe9,1\n",
+            {"id": "id"},
+            r"data.csv is not UTF-8 text \('utf-8' codec can't decode byte 0xe9.*\)\. Save it as UTF-8\.",
+        ),
         ("id,x\na,1\n".encode("utf-16"), {"id": "id"}, r"data.csv is not UTF-8 text"),
         (b"id,x,x\na,1,2\n", {}, r"data.csv has more than one column named 'x'\. Give each its own name\."),
         (b",x\n0,1\n", {}, r"data.csv has a column without a name \(pandas writes its index so\)\."),
         (b"id\na\n", {"id": "id"}, r"data.csv has no column left for features: id are all named otherwise\."),
         (b"id,x10\na,1\n", {"features": ["x10", "x11"]}, r"unknown column of .*data.csv 'x11': did you mean x10\?"),
-        (b"id,x\na,1\n", {"label": "not_label"}, r"unknown column of .*data.csv 'not_label': .*The known ones are id, x\."),
+        (
+            b"id,x\na,1\n",
+            {"label": "not_label"},
+            r"unknown column of .*data.csv 'not_label': .*The known ones are id, x\.",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, content, asked, says):
@@ -192,7 +248,9 @@ def test_text_that_is_not_utf8_is_noticed_far_down_too(tmp_path):
 
 
 def test_files_that_are_no_tables_are_refused(tmp_path):
-    pq.write_table(pa.table({"x": pa.array(np.arange(1000.0)), "s": pa.array([{"a": 1}] * 1000)}), tmp_path / "whole.parquet")
+    pq.write_table(
+        pa.table({"x": pa.array(np.arange(1000.0)), "s": pa.array([{"a": 1}] * 1000)}), tmp_path / "whole.parquet"
+    )
     whole = (tmp_path / "whole.parquet").read_bytes()
     csv_file(tmp_path, whole[: len(whole) // 2], "cut.parquet")
     with pytest.raises(InputError, match=r"cut.parquet cannot be read as Parquet \(.*\)\. Write it again"):
@@ -208,7 +266,9 @@ def test_files_that_are_no_tables_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"cut.csv.gz cannot be unpacked"):
         read_table(tmp_path / "cut.csv.gz")
     csv_file(tmp_path, b"PK", "book.xlsx")
-    with pytest.raises(InputError, match=r"book.xlsx must be a table; got the ending '.xlsx'\. The known ones are .csv"):
+    with pytest.raises(
+        InputError, match=r"book.xlsx must be a table; got the ending '.xlsx'\. The known ones are .csv"
+    ):
         read(tmp_path / "book.xlsx")
     with pytest.raises(InputError, match=r"gone.csv does not exist\. Give a folder of images, or a .npy"):
         read(tmp_path / "gone.csv")
@@ -223,11 +283,18 @@ def test_embeddings_that_change_length_between_blocks_are_refused(tmp_path):
         read_table(tmp_path / "t.parquet")
 
 
-cells = st.one_of(st.text(max_size=6), st.sampled_from(["", "1", "-2.5", "nan", "inf", '"', ",", "\n", "[1, 2]", "\x00", "é", "0"]))
+cells = st.one_of(
+    st.text(max_size=6), st.sampled_from(["", "1", "-2.5", "nan", "inf", '"', ",", "\n", "[1, 2]", "\x00", "é", "0"])
+)
 
 
 @settings(derandomize=True, max_examples=200, deadline=None)
-@given(st.lists(st.lists(cells, max_size=4), max_size=5), st.booleans(), st.sampled_from([None, "id", ""]), st.sampled_from([None, "x"]))
+@given(
+    st.lists(st.lists(cells, max_size=4), max_size=5),
+    st.booleans(),
+    st.sampled_from([None, "id", ""]),
+    st.sampled_from([None, "x"]),
+)
 def test_any_csv_is_read_or_refused(tmp_path_factory, rows, quoted, id, features):
     path = tmp_path_factory.getbasetemp() / "fuzz.csv"
     with path.open("w", newline="", encoding="utf-8", errors="surrogatepass") as file:
@@ -259,7 +326,9 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content, name):
 def test_labels_come_back_as_they_were_written(tmp_path_factory, labels):
     path = tmp_path_factory.getbasetemp() / "labels.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["x", "label"], *([i, label] for i, label in enumerate(labels))])
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows(
+            [["x", "label"], *([i, label] for i, label in enumerate(labels))]
+        )
     got = read_table(path, label="label").labels[:, 0].tolist()
     # carriage returns inside a cell are the one thing that line readers may turn into newlines
     assert [text and text.split() for text in got] == [label.split() or None for label in labels]
@@ -299,7 +368,9 @@ def test_images_side_by_side_take_their_labels_from_a_table(tmp_path):
     assert same(items.labels, [["dog", None], ["cat", "dog"], [None, None]])
     assert items.y_true is None
     wide = csv_file(tmp_path, "id,l1,l2\nc,cat,dog\n", "wide.csv")
-    assert same(read(tmp_path / "images", labels=wide, label=["l1", "l2"]).labels, [[None, None], [None, None], ["cat", "dog"]])
+    assert same(
+        read(tmp_path / "images", labels=wide, label=["l1", "l2"]).labels, [[None, None], [None, None], ["cat", "dog"]]
+    )
 
 
 def test_labels_for_images_that_are_not_there_are_refused(tmp_path):
@@ -347,7 +418,9 @@ def test_folders_that_cannot_be_used_are_refused(tmp_path):
     whole = image(tmp_path / "bad", "a.png", (60, 60)).read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"hello"):
         csv_file(tmp_path / "bad", content, "a.png")
-        with pytest.raises(InputError, match=r"a.png cannot be read as an image \(.*\)\. Mend it or take it out of the folder\."):
+        with pytest.raises(
+            InputError, match=r"a.png cannot be read as an image \(.*\)\. Mend it or take it out of the folder\."
+        ):
             from_folder(tmp_path / "bad")
     (tmp_path / "bad" / "a.png").unlink()
     image(tmp_path / "bad", "f.tif", mode="F")
@@ -373,7 +446,13 @@ def test_a_npz_file_names_its_parts(tmp_path):
     assert items.x.dtype == np.float32
     assert same(items.ids, ["a", "b", "c"])
     assert same(items.labels, [["0", "1"], ["2", None], [None, None]])
-    np.savez(tmp_path / "b.npz", e=x, key=np.array([7, 8, 9]), wrong=np.array(["cat", "", "dog"]), right=np.array(["a", "b", "c"]))
+    np.savez(
+        tmp_path / "b.npz",
+        e=x,
+        key=np.array([7, 8, 9]),
+        wrong=np.array(["cat", "", "dog"]),
+        right=np.array(["a", "b", "c"]),
+    )
     items = read_arrays(tmp_path / "b.npz", features="e", id="key", label="wrong", truth="right")
     assert same(items.ids, ["7", "8", "9"])
     assert same(items.labels, [["cat"], [None], ["dog"]])
@@ -388,13 +467,29 @@ def test_a_npz_file_names_its_parts(tmp_path):
     [
         ({"z": np.zeros((3, 2))}, {}, r"must hold an array x; got z\. Name the instances with features=\."),
         ({"x": np.zeros((3, 2))}, {"label": "y"}, r"unknown array of .*own.npz 'y': .*The known ones are x\."),
-        ({"x": np.zeros(3)}, {}, r"must hold numbers \(n, d\) or images \(n, H, W\[, C\]\); got float64 of shape \(3,\)\."),
+        (
+            {"x": np.zeros(3)},
+            {},
+            r"must hold numbers \(n, d\) or images \(n, H, W\[, C\]\); got float64 of shape \(3,\)\.",
+        ),
         ({"x": np.array([["a"]])}, {}, r"must hold numbers \(n, d\) or images .*; got <U1 of shape \(1, 1\)\."),
         ({"x": np.zeros((3, 4, 4))}, {}, r"must hold images as uint8, 0 to 255; got float64 of shape \(3, 4, 4\)\."),
         ({"x": np.array([[1.0], [np.nan]])}, {}, r"must hold finite numbers; got nan or inf in row 1\."),
-        ({"x": np.zeros((3, 2)), "ids": np.array([1, 1, 2])}, {}, r"must hold one id per row, all different; got 2 for 3 rows\."),
-        ({"x": np.zeros((3, 2)), "labels": np.zeros((2, 1), int)}, {}, r"must hold labels as class numbers or names, one row per row of x"),
-        ({"x": np.zeros((3, 2)), "labels": np.zeros((3, 4))}, {}, r"must hold labels as class numbers or names, .* got float64 \(3, 4\)\."),
+        (
+            {"x": np.zeros((3, 2)), "ids": np.array([1, 1, 2])},
+            {},
+            r"must hold one id per row, all different; got 2 for 3 rows\.",
+        ),
+        (
+            {"x": np.zeros((3, 2)), "labels": np.zeros((2, 1), int)},
+            {},
+            r"must hold labels as class numbers or names, one row per row of x",
+        ),
+        (
+            {"x": np.zeros((3, 2)), "labels": np.zeros((3, 4))},
+            {},
+            r"must hold labels as class numbers or names, .* got float64 \(3, 4\)\.",
+        ),
     ],
 )
 def test_arrays_that_cannot_be_used_are_refused(tmp_path, arrays, asked, says):
@@ -411,7 +506,9 @@ def test_npy_files_that_are_not_whole_are_refused(tmp_path):
     contents = (whole[:200], b"", b"hello", (tmp_path / "o.npy").read_bytes(), (tmp_path / "several.npz").read_bytes())
     for content in contents:
         csv_file(tmp_path, content, "own.npy")
-        with pytest.raises(InputError, match=r"own.npy (cannot be read as .npy \(.*\)\. Write it again|holds several arrays)"):
+        with pytest.raises(
+            InputError, match=r"own.npy (cannot be read as .npy \(.*\)\. Write it again|holds several arrays)"
+        ):
             read(tmp_path / "own.npy")
 
 

@@ -1,4 +1,6 @@
-"""Every Python example in README and docs runs as it stands, each file's examples in one session, as a reader would type them."""
+"""Every Python example in README and docs runs as it stands, each file's examples in one session, as a reader would
+type them.
+"""
 
 import re
 from pathlib import Path
@@ -6,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if "```python" in page.read_text()]
+PAGES = [
+    page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if "```python" in page.read_text()
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -24,7 +28,11 @@ def test_the_pages_table_of_losses_is_the_table():
     named = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(r"`(.*?)`", row)}
     assert named == set(LOSSES)
     saturating = {name for name, row in LOSSES.items() if row.saturates}
-    said = {n for row in re.findall(r"^\| (`.*?) \|.*\| yes \| [A-Z]", page, re.MULTILINE) for n in re.findall(r"`(.*?)`", row)}
+    said = {
+        n
+        for row in re.findall(r"^\| (`.*?) \|.*\| yes \| [A-Z]", page, re.MULTILINE)
+        for n in re.findall(r"`(.*?)`", row)
+    }
     assert said | {"mcl-mae", "mcl-exp"} == saturating
 
 

@@ -1,4 +1,6 @@
-"""Jobs on both engines: the same values, a killed worker costs its own job one attempt, what fails says why, and nothing is left behind."""
+"""Jobs on both engines: the same values, a killed worker costs its own job one attempt, what fails says why, and
+nothing is left behind.
+"""
 
 import json
 import os
@@ -76,10 +78,14 @@ def test_both_engines_give_the_same_values_as_this_process(local, ray):
         for name, running in {"here": here, "local": local, "ray": remote}.items():
             shared = running.share(table)
             outcomes = by_key(
-                running.run(engine.Job(str(seed), engine_jobs.arithmetic, {"seed": seed, "table": shared}) for seed in range(5))
+                running.run(
+                    engine.Job(str(seed), engine_jobs.arithmetic, {"seed": seed, "table": shared}) for seed in range(5)
+                )
             )
             assert len(outcomes) == 5
-            assert all(outcome.error is None and outcome.attempts == 1 and outcome.seconds > 0 for outcome in outcomes.values())
+            assert all(
+                outcome.error is None and outcome.attempts == 1 and outcome.seconds > 0 for outcome in outcomes.values()
+            )
             values[name] = [outcomes[str(seed)].value for seed in range(5)]
     for name in BOTH:
         for ours, theirs in zip(values["here"], values[name], strict=True):
@@ -90,7 +96,10 @@ def test_both_engines_give_the_same_values_as_this_process(local, ray):
 
 def test_a_grid_searched_on_an_engine_chooses_as_one_searched_here(started):
     generator = torch.Generator().manual_seed(0)
-    x, comp = torch.randn(200, 6, generator=generator), labels.from_indices(torch.randint(0, 4, (200,), generator=generator), 4)
+    x, comp = (
+        torch.randn(200, 6, generator=generator),
+        labels.from_indices(torch.randint(0, 4, (200,), generator=generator), 4),
+    )
     configs = grid(Config(epochs=3, model_options={"hidden": 8}), learning_rates=(1e-2, 1e-3), weight_decays=(1e-4,))
     arguments = (configs, x[:150].numpy(), comp[:150], HeldOut(x[150:], comp[150:]))
     here, there = search(*arguments), search(*arguments, run=partial(engine.each, started))
@@ -111,7 +120,9 @@ def test_a_shared_array_cannot_be_written_to(started):
 def test_a_worker_killed_in_the_middle_costs_its_own_job_one_attempt(started, tmp_path):
     killer = kill_when_named(tmp_path)
     others = engine_jobs.jobs(tmp_path, 6, 0.05)
-    outcomes = by_key(started.run([others[0], engine.Job("victim", engine_jobs.victim, {"folder": str(tmp_path)}), *others[1:]]))
+    outcomes = by_key(
+        started.run([others[0], engine.Job("victim", engine_jobs.victim, {"folder": str(tmp_path)}), *others[1:]])
+    )
     killer.join()
     assert outcomes["victim"].value == outcomes["victim"].attempts == 2
     assert [outcomes[job.key].attempts for job in others] == [1] * 6
@@ -128,7 +139,9 @@ def test_a_job_whose_worker_is_killed_at_its_last_attempt_says_so(started, tmp_p
 
 def test_a_worker_killed_while_it_sends_a_large_result_is_no_end_of_the_others(local, tmp_path):
     engine.each(local, time.sleep, [0.1, 0.1])  # both workers are there
-    outcomes = local.run([engine.Job("large", engine_jobs.large, {"folder": str(tmp_path)}), *engine_jobs.jobs(tmp_path, 2, 0.0)])
+    outcomes = local.run(
+        [engine.Job("large", engine_jobs.large, {"folder": str(tmp_path)}), *engine_jobs.jobs(tmp_path, 2, 0.0)]
+    )
     assert next(outcomes).key == "job 0"
     time.sleep(1)  # nobody listens, so the large result waits in its full pipe
     os.kill(int((tmp_path / "victim").read_text()), signal.SIGKILL)
@@ -172,7 +185,9 @@ def test_a_job_that_exits_or_whose_result_cannot_be_sent_has_failed(started, ray
 
 
 def test_a_function_that_no_worker_could_find_is_refused_before_anything_runs(local):
-    with pytest.raises(InputError, match=r"job 'a' cannot be sent to a worker: .*<lambda>.* or the local engine with workers=0"):
+    with pytest.raises(
+        InputError, match=r"job 'a' cannot be sent to a worker: .*<lambda>.* or the local engine with workers=0"
+    ):
         list(local.run([engine.Job("a", lambda: 1)]))
     with engine.start("local", workers=0) as here:
         assert next(here.run([engine.Job("a", lambda: 1)])).value == 1
@@ -211,10 +226,14 @@ def test_each_worker_has_its_own_environment_from_its_first_instruction_on():
     running = Local([{"CUDA_VISIBLE_DEVICES": str(at), "OMP_NUM_THREADS": "1"} for at in range(2)])
     try:
         arguments = {"name": "CUDA_VISIBLE_DEVICES", "seconds": 0.3}
-        values = [outcome.value for outcome in running.run(engine.Job(str(at), engine_jobs.variable, arguments) for at in range(2))]
+        values = [
+            outcome.value
+            for outcome in running.run(engine.Job(str(at), engine_jobs.variable, arguments) for at in range(2))
+        ]
     finally:
         running.close()
-    assert sorted(values) == [("0", False, True), ("1", False, True)]  # no terminal for bars to fight over, and deaf to Ctrl-C
+    # no terminal for bars to fight over, and deaf to Ctrl-C
+    assert sorted(values) == [("0", False, True), ("1", False, True)]
     assert dict(os.environ) == before
 
 
@@ -241,7 +260,10 @@ def test_threads_are_what_was_asked_for_or_a_share_of_the_cores(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     assert placing.share_of_threads(None, n_cores=8, workers=2) == 5
     monkeypatch.setenv("OMP_NUM_THREADS", "many")
-    with pytest.raises(InputError, match="OMP_NUM_THREADS must be a number of threads; got 'many'"), engine.start("local"):
+    with (
+        pytest.raises(InputError, match="OMP_NUM_THREADS must be a number of threads; got 'many'"),
+        engine.start("local"),
+    ):
         pass
 
 
@@ -252,7 +274,10 @@ def test_zero_attempts_are_refused(local):
 
 def test_the_error_of_a_missing_ray_has_the_command_that_gets_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match=r"needs a package that is not here: .*pip install 'naysay\[ray\]'"), engine.start("ray"):
+    with (
+        pytest.raises(InputError, match=r"needs a package that is not here: .*pip install 'naysay\[ray\]'"),
+        engine.start("ray"),
+    ):
         pass
 
 
@@ -269,7 +294,8 @@ def test_a_cluster_that_does_not_answer_is_an_error_in_a_sentence():
 
 
 def test_a_cluster_is_joined_by_its_address_and_left_running(ray, monkeypatch):
-    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # it listens on 127.0.0.1 only, and Ray would ask elsewhere
+    # it listens on 127.0.0.1 only, and Ray would ask elsewhere
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     program = (
         "import sys, engine_jobs\nfrom naysay import engine\n"
         "with engine.start('ray', address=sys.argv[1]) as started:\n"
@@ -277,7 +303,12 @@ def test_a_cluster_is_joined_by_its_address_and_left_running(ray, monkeypatch):
     )
     address = ray.get_runtime_context().gcs_address
     done = subprocess.run(
-        [sys.executable, "-c", program, address], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program, address],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.stdout == "2 [1, 2]\n", done.stderr
     with engine.start("ray", threads=1) as started:  # joins what is there
@@ -287,7 +318,10 @@ def test_a_cluster_is_joined_by_its_address_and_left_running(ray, monkeypatch):
 
 def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("from naysay import engine\nwith engine.start(workers=1) as started:\n    print(engine.each(started, abs, [-1]))\n")
+    script.write_text(
+        "from naysay import engine\nwith engine.start(workers=1) as started:\n    print(engine.each(started, abs, "
+        "[-1]))\n"
+    )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "InputError: 3 workers ended while they started; " in done.stderr.splitlines()[-1]
@@ -301,4 +335,6 @@ def test_the_example_of_a_cluster_is_what_ray_takes():
 
     example = yaml.safe_load((Path(__file__).parent.parent / "examples" / "ray-cluster.yaml").read_text())
     jsonschema.validate(example, json.loads((Path(autoscaler.__file__).parent / "ray-schema.json").read_text()))
-    assert all("/naysay/bin/" in line for step in ("setup_commands", "head_start_ray_commands") for line in example[step][1:])
+    assert all(
+        "/naysay/bin/" in line for step in ("setup_commands", "head_start_ray_commands") for line in example[step][1:]
+    )

@@ -1,4 +1,6 @@
-"""Drivers that are killed, interrupted, started again or started twice: every job is recorded once, and no process is left behind."""
+"""Drivers that are killed, interrupted, started again or started twice: every job is recorded once, and no process is
+left behind.
+"""
 
 import json
 import os
@@ -37,11 +39,14 @@ class Driver:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a terminal starts it, however the tests were started
+            # as a terminal starts it, however the tests were started
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def family(self, agents=False):
-        """The living processes that carry the mark, by number; Ray's `agents` may take a minute to see that their Ray is gone."""
+        """The living processes that carry the mark, by number; Ray's `agents` may take a minute to see that their Ray
+        is gone.
+        """
         found = {}
         for process in Path("/proc").glob("[0-9]*"):
             try:
@@ -150,7 +155,10 @@ def test_ctrl_c_ends_everything_at_once_and_quietly(drive, tmp_path):
 
 def failing(folder):
     with engine.start("local", workers=0) as here:
-        jobs = [engine.Job("dry", engine_jobs.fail, {"times": 4, "folder": str(folder)}), *engine_jobs.jobs(folder, 2, 0.0)]
+        jobs = [
+            engine.Job("dry", engine_jobs.fail, {"times": 4, "folder": str(folder)}),
+            *engine_jobs.jobs(folder, 2, 0.0),
+        ]
         told = []
         records = list(engine.run_recorded(here, jobs, engine.Ledger(folder / "ledger.jsonl"), tell=told.append))
     return records, told
@@ -275,7 +283,10 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(tmp_path):
 
 def test_processes_that_add_at_once_neither_lose_nor_double_a_record(tmp_path):
     with engine.start("local", workers=3, threads=1) as started:
-        jobs = [engine.Job(str(at), engine_jobs.lines, {"text": f"process {at}", "folder": str(tmp_path)}) for at in range(3)]
+        jobs = [
+            engine.Job(str(at), engine_jobs.lines, {"text": f"process {at}", "folder": str(tmp_path)})
+            for at in range(3)
+        ]
         added = [number for outcome in started.run(jobs) for number in outcome.value]
     assert sorted(added) == list(range(25))
     assert sorted(map(int, recorded(tmp_path))) == list(range(25))

@@ -29,7 +29,11 @@ def rows(comp):
 
 def test_y_may_be_names_numbers_lists_or_the_matrix():
     expected = [[1, 0, 0], [0, 0.5, 0.5], [0, 0, 0]]
-    for y in ([["a"], ["b", "c"], []], np.array([["a", None], ["b", "c"], [None, None]], dtype=object), [("a",), {"b", "c"}, ()]):
+    for y in (
+        [["a"], ["b", "c"], []],
+        np.array([["a", None], ["b", "c"], [None, None]], dtype=object),
+        [("a",), {"b", "c"}, ()],
+    ):
         comp, classes = encode(y)
         assert classes.tolist() == ["a", "b", "c"]
         assert rows(comp) == expected
@@ -127,7 +131,9 @@ class Constant(ClassifierMixin, BaseEstimator):
 
 def test_grid_search_prefers_a_good_model_to_a_poor_one_by_complementary_labels_alone(digits):
     x, not_this, _, _ = digits
-    search = GridSearchCV(ComplementaryClassifier(scheme="none"), {"learning_rate": [1e-7, 1e-2], "epochs": [5]}, cv=3).fit(x, not_this)
+    search = GridSearchCV(
+        ComplementaryClassifier(scheme="none"), {"learning_rate": [1e-7, 1e-2], "epochs": [5]}, cv=3
+    ).fit(x, not_this)
     assert search.best_params_["learning_rate"] == 1e-2
 
 
@@ -161,7 +167,9 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("estimator", [ComplementaryClassifier(epochs=2), ComplementaryKNeighbors(), LabelAugmenter()], ids=repr)
+@pytest.mark.parametrize(
+    "estimator", [ComplementaryClassifier(epochs=2), ComplementaryKNeighbors(), LabelAugmenter()], ids=repr
+)
 def test_scikit_learns_own_checks_pass_but_for_those_argued(estimator):
     expected = EXPECTED[type(estimator)]
     with warnings.catch_warnings():

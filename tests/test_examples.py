@@ -1,4 +1,6 @@
-"""Every example runs as it stands, in a folder of its own; so do the commands of the tutorial, in the order of the page."""
+"""Every example runs as it stands, in a folder of its own; so do the commands of the tutorial, in the order of the
+page.
+"""
 
 import re
 import runpy
@@ -31,7 +33,9 @@ def test_the_tutorials_commands_run_in_the_order_of_the_page(tmp_path, monkeypat
 
     monkeypatch.chdir(tmp_path)
     session = {"__name__": "tutorial"}
-    fences = re.findall(r"^```(python|console)[^\n]*\n(.*?)^```", (ROOT / "docs" / "TUTORIAL.md").read_text(), re.DOTALL | re.MULTILINE)
+    fences = re.findall(
+        r"^```(python|console)[^\n]*\n(.*?)^```", (ROOT / "docs" / "TUTORIAL.md").read_text(), re.DOTALL | re.MULTILINE
+    )
     for kind, block in fences:
         if kind == "python":
             exec(compile(block, "TUTORIAL.md", "exec"), session)

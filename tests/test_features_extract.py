@@ -1,4 +1,6 @@
-"""Features from encoders, from files and from the rows themselves: computed once, recognised, and never trusted when damaged."""
+"""Features from encoders, from files and from the rows themselves: computed once, recognised, and never trusted when
+damaged.
+"""
 
 import copy
 import warnings
@@ -168,7 +170,9 @@ def test_other_images_are_not_answered_from_the_cache(tmp_path, images):
     first = extract(encoder, images, cache=tmp_path)
     other = extract(encoder, changed, cache=tmp_path)
     assert np.array_equal(np.flatnonzero((first != other).any(1)), [3])
-    assert np.array_equal(extract(encoder, images[::-1], cache=tmp_path), extract(encoder, images[::-1].copy(), cache=False))
+    assert np.array_equal(
+        extract(encoder, images[::-1], cache=tmp_path), extract(encoder, images[::-1].copy(), cache=False)
+    )
 
 
 def cut(path):
@@ -318,7 +322,8 @@ def test_standardise_is_its_definition(n, d, seed, offset):
     deviation = x.std(0)
     constant = (x == x[0]).all(0)
     expected = np.where(constant, 0, (x - x.mean(0)) / np.where(constant, 1, deviation))
-    assert np.allclose(standardise(x), expected, atol=1e-4)  # at 3e8 float64 holds hundredths to 6e-8, and numpy's own sum loses more
+    # at 3e8 float64 holds hundredths to 6e-8, and numpy's own sum loses more
+    assert np.allclose(standardise(x), expected, atol=1e-4)
 
 
 def test_standardise_merges_blocks_exactly(monkeypatch):
@@ -366,7 +371,8 @@ def test_pca_is_the_singular_value_decomposition(n, d, monkeypatch):
     assert np.allclose(pca(x, 6), expected, atol=1e-5)
     monkeypatch.setattr("naysay.features.raw.EXACT", 0)
     monkeypatch.setattr("naysay.features.raw.OVERSAMPLE", 6)
-    assert np.allclose(pca(x, 6), expected, atol=1e-3)  # the part of axis 13 in axis 6 falls by 0.8^14 a round, six times; and float32
+    # the part of axis 13 in axis 6 falls by 0.8^14 a round, six times; and float32
+    assert np.allclose(pca(x, 6), expected, atol=1e-3)
     assert np.array_equal(pca(x, 6, seed=3), pca(x, 6, seed=3))
 
 
@@ -384,7 +390,10 @@ def test_pca_of_images_counts_pixels_in_0_to_1(images):
         (lambda x: extract(Counting(), None), "images must be given"),
         (lambda x: extract(Counting(), x, batch=0), "batch must be at least 1; got 0"),
         (lambda x: extract(Counting(), x, precision="fp8"), "unknown precision 'fp8'"),
-        (lambda x: extract(nn.Conv2d(3, 4, 3), x), r"must return \(n, d\).* got shape \(11, 4, 6, 6\). Pool and flatten"),
+        (
+            lambda x: extract(nn.Conv2d(3, 4, 3), x),
+            r"must return \(n, d\).* got shape \(11, 4, 6, 6\). Pool and flatten",
+        ),
         (lambda x: extract(lambda y: y[:5].mean((1, 2)), x), "a row for each of the 11 images; got 5 rows"),
         (lambda x: extract(lambda y: np.full((11, 2), np.nan), x), "finite float32 numbers; got nan or inf in row 0"),
         (lambda x: extract(lambda y: np.full((11, 2), 1e300), x), "finite float32 numbers"),
@@ -394,7 +403,10 @@ def test_pca_of_images_counts_pixels_in_0_to_1(images):
         (lambda x: extract("net.pt", x), "got the ending '.pt'. A torch module can be given as it is"),
         (lambda x: extract("nowhere.npy", x), "nowhere.npy does not exist"),
         (lambda x: extract("nowhere.safetensors", x), "nowhere.json; not both are in"),
-        (lambda x: extract(np.ones((10, 3)), x), "the embeddings must have a row for each of the 11 images; got 10 rows"),
+        (
+            lambda x: extract(np.ones((10, 3)), x),
+            "the embeddings must have a row for each of the 11 images; got 10 rows",
+        ),
         (lambda x: extract(np.ones(11), x), r"the embeddings must be numbers \(n, d\)"),
         (lambda x: standardise([["a", "b"]]), "x must hold numbers; got <U1"),
         (lambda x: standardise(np.ones(4)), r"got shape \(4,\)"),

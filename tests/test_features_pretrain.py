@@ -34,7 +34,14 @@ def stripes(n=64, size=12, seed=0):
 
 def small_encoder(seed=0):
     torch.manual_seed(seed)
-    layers = [nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU()]
+    layers = [
+        nn.Conv2d(3, 8, 3, 2, 1, bias=False),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, 2, 1),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+    ]
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
@@ -176,7 +183,8 @@ def test_knn_accuracy_matches_a_plain_loop():
     hits = 0
     for row, label in zip(test, t, strict=True):
         sims = sorted(
-            ((float(torch.cosine_similarity(row, other, dim=0)), int(c)) for other, c in zip(train, y, strict=True)), reverse=True
+            ((float(torch.cosine_similarity(row, other, dim=0)), int(c)) for other, c in zip(train, y, strict=True)),
+            reverse=True,
         )
         votes = [0.0, 0.0, 0.0]
         for s, c in sims[:7]:

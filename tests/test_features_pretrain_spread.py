@@ -15,8 +15,8 @@ pytestmark = pytest.mark.xdist_group("ports")
 
 WORKER = Path(__file__).parent / "spread_worker.py"
 
-# Two processes add the same numbers in another order: float32 has 6e-8 of a number's size to lose at each of 16 steps (2e-7 was seen).
-# A wrong average moves weights by their learning rate, 1e-3 and more.
+# Two processes add the same numbers in another order: float32 has 6e-8 of a number's size to lose at each of 16 steps
+# (2e-7 was seen). A wrong average moves weights by their learning rate, 1e-3 and more.
 ROUNDING = 1e-5
 
 
@@ -24,7 +24,9 @@ ROUNDING = 1e-5
 def trained(tmp_path_factory):
     """The folder of all runs, and what the worker says of them."""
     folder = tmp_path_factory.mktemp("pair")
-    done = subprocess.run([sys.executable, WORKER, "pair", folder], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, WORKER, "pair", folder], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout)
 
@@ -73,7 +75,8 @@ def test_a_killed_pair_goes_on_as_if_it_had_not_been(trained):
 def test_a_batch_that_cannot_be_shared_equally_is_refused_by_all(trained):
     assert (
         trained[1]["refused"]
-        == ["every process takes an equal share of a batch; got a batch of 15 and 2 processes. A batch of 14 would do."] * 2
+        == ["every process takes an equal share of a batch; got a batch of 15 and 2 processes. A batch of 14 would do."]
+        * 2
     )
 
 
@@ -90,7 +93,17 @@ def test_processes_that_are_ended_leave_nothing_unfinished(trained):
 
 def test_the_command_under_torchrun_speaks_once_and_writes_a_card_with_its_origin(tmp_path):
     np.save(tmp_path / "images.npy", np.random.default_rng(0).integers(0, 255, (8, 8, 8, 3), dtype=np.uint8))
-    base = ["pretrain", tmp_path / "images.npy", "--method", "simsiam", "--epochs", "1", "--out", tmp_path / "out", "--json"]
+    base = [
+        "pretrain",
+        tmp_path / "images.npy",
+        "--method",
+        "simsiam",
+        "--epochs",
+        "1",
+        "--out",
+        tmp_path / "out",
+        "--json",
+    ]
     done = torchrun(*base, "--batch", "8")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["finished"]  # one object, not two
@@ -107,5 +120,17 @@ def test_the_command_under_torchrun_speaks_once_and_writes_a_card_with_its_origi
 
 def torchrun(*words):
     """The command on two processes; torchrun's own account of a failure is left out."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "naysay", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "-m",
+        "naysay",
+        *map(str, words),
+    ]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )

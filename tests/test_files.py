@@ -1,4 +1,6 @@
-"""Files are whole at every moment: after failures, kills and full disks there is the old one or the new one, and no litter."""
+"""Files are whole at every moment: after failures, kills and full disks there is the old one or the new one, and no
+litter.
+"""
 
 import os
 import resource
@@ -68,9 +70,15 @@ def full_disk():
 def test_a_full_disk_is_one_sentence(tmp_path, full_disk):
     path = tmp_path / "a.bin"
     files.replace(path, b"old")
-    with pytest.raises(InputError, match=r"^the disk of .* has no room for a.bin: .*\. Free some space or choose another folder\.$"):
+    with pytest.raises(
+        InputError, match=r"^the disk of .* has no room for a.bin: .*\. Free some space or choose another folder\.$"
+    ):
         files.replace(path, bytes(2_000))
-    with pytest.raises(InputError, match=r"has no room for a\.bin"), files.replacing(path) as temporary, temporary.open("wb") as file:
+    with (
+        pytest.raises(InputError, match=r"has no room for a\.bin"),
+        files.replacing(path) as temporary,
+        temporary.open("wb") as file,
+    ):
         file.write(bytes(2_000))
     with pytest.raises(InputError, match=r"has no room for a.bin \(about 2.0 MB are needed\)"):
         files.probe(path, 2_000_000)
@@ -82,7 +90,10 @@ def test_a_full_disk_is_one_sentence(tmp_path, full_disk):
 def test_a_place_that_cannot_be_written_shows_before_the_work_and_has_a_way_out(tmp_path):
     (tmp_path / "file").write_bytes(b"in the way")
     for path in (tmp_path / "file" / "a.txt", tmp_path / "file" / "b" / "a.txt"):
-        with pytest.raises(InputError, match=r"a.txt cannot be written \(.*\)\. Ask Anna\.$"), files.replacing(path, "Ask Anna."):
+        with (
+            pytest.raises(InputError, match=r"a.txt cannot be written \(.*\)\. Ask Anna\.$"),
+            files.replacing(path, "Ask Anna."),
+        ):
             raise AssertionError("the work had begun")
     with pytest.raises(InputError, match=r"cannot be written \(.*irectory.*Choose a place that you may write to"):
         files.replace(tmp_path, b"")
@@ -154,6 +165,8 @@ def test_a_folder_settles_with_all_that_is_in_it(tmp_path):
 
 def test_a_graph_that_finds_no_room_says_so_and_leaves_nothing(tmp_path, full_disk):
     graph = from_arrays([[(row + 1) % 500] for row in range(500)], [[1.0]] * 500)
-    with pytest.raises(InputError, match=r"graph.safetensors' cannot be written \(.*Free some space or choose another folder"):
+    with pytest.raises(
+        InputError, match=r"graph.safetensors' cannot be written \(.*Free some space or choose another folder"
+    ):
         graph.save(tmp_path / "graph.safetensors")
     assert names(tmp_path) == []

@@ -23,7 +23,11 @@ def test_m_labels_weigh_one_over_m():
 
 
 def test_ragged_lists_weigh_by_their_own_length():
-    assert rows(labels.from_indices([[1], [0, 1, 2], []], K)) == [[0, 1, 0, 0], [0.3333, 0.3333, 0.3333, 0], [0, 0, 0, 0]]
+    assert rows(labels.from_indices([[1], [0, 1, 2], []], K)) == [
+        [0, 1, 0, 0],
+        [0.3333, 0.3333, 0.3333, 0],
+        [0, 0, 0, 0],
+    ]
 
 
 def test_a_label_given_twice_weighs_twice():
@@ -117,7 +121,10 @@ def test_validate_returns_what_it_was_given():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: labels.from_indices([4], K), "class numbers must be 0 to 3 (or -1 for unlabelled); got 4 in row 0. If the classes"),
+        (
+            lambda: labels.from_indices([4], K),
+            "class numbers must be 0 to 3 (or -1 for unlabelled); got 4 in row 0. If the classes",
+        ),
         (lambda: labels.from_indices([[0], [-2]], K), "got -2 in row 1"),
         (lambda: labels.from_indices([0.5], K), "y must hold whole class numbers; got fractions or NaN"),
         (lambda: labels.from_indices(["cat"], K), "For class names use naysay.labels.from_table"),
@@ -128,25 +135,49 @@ def test_validate_returns_what_it_was_given():
             "row 0 names every class as wrong, which cannot be (1 such rows); drop its labels, or pass",
         ),
         (lambda: labels.from_indices(np.zeros((2, 2, 2), dtype=int), K), "got shape (2, 2, 2)"),
-        (lambda: labels.from_indices([0], K, contradictions="drop"), 'contradictions must be "raise", "unlabel" or "keep"; got \'drop\'.'),
-        (lambda: labels.from_signed([[5]], K), "votes must be -4 to 4 (0 abstains, classes are counted from 1); got 5."),
-        (lambda: labels.from_table(5, "abc"), "table must have columns by name (a dict of lists, a DataFrame, a pyarrow Table); got int."),
+        (
+            lambda: labels.from_indices([0], K, contradictions="drop"),
+            'contradictions must be "raise", "unlabel" or "keep"; got \'drop\'.',
+        ),
+        (
+            lambda: labels.from_signed([[5]], K),
+            "votes must be -4 to 4 (0 abstains, classes are counted from 1); got 5.",
+        ),
+        (
+            lambda: labels.from_table(5, "abc"),
+            "table must have columns by name (a dict of lists, a DataFrame, a pyarrow Table); got int.",
+        ),
         (lambda: labels.from_table({"item": [1]}, "abc"), "the table has no column 'label'; its columns are item."),
-        (lambda: labels.from_table({"item": [1], "label": ["z"]}, "abc"), "row 0 names class 'z', which is not among the classes a, b, c"),
-        (lambda: labels.from_table({"item": [1], "label": ["a"]}, "abc", [2]), "row 0 labels item 1, which is not among the 1 items"),
+        (
+            lambda: labels.from_table({"item": [1], "label": ["z"]}, "abc"),
+            "row 0 names class 'z', which is not among the classes a, b, c",
+        ),
+        (
+            lambda: labels.from_table({"item": [1], "label": ["a"]}, "abc", [2]),
+            "row 0 labels item 1, which is not among the 1 items",
+        ),
         (
             lambda: labels.from_table({"item": [1], "label": ["a"], "o": ["b|c"]}, "abc", options="o"),
             "row 0 names class 'a', which was not among the options shown",
         ),
-        (lambda: labels.from_table({"item": [1], "label": ["a"]}, "aab"), "classes must be distinct; got 'a' more than once."),
+        (
+            lambda: labels.from_table({"item": [1], "label": ["a"]}, "aab"),
+            "classes must be distinct; got 'a' more than once.",
+        ),
         (lambda: labels.from_table({"item": [1] * 3, "label": list("abc")}, "abc"), "item 1 names every class"),
         (
             lambda: labels.validate(np.zeros(128)),
             "comp must be an (n, K) matrix, one column per class; got shape (128,). "
             "For class numbers use naysay.labels.from_indices(y, n_classes).",
         ),
-        (lambda: labels.validate(np.zeros((3, 4), dtype=int)), "comp must be a float matrix whose rows sum to 1; got int64 values."),
-        (lambda: labels.validate(torch.full((2, K), 0.5)), "rows of comp must sum to 1 (or to 0 where unlabelled); row 0 sums to 2."),
+        (
+            lambda: labels.validate(np.zeros((3, 4), dtype=int)),
+            "comp must be a float matrix whose rows sum to 1; got int64 values.",
+        ),
+        (
+            lambda: labels.validate(torch.full((2, K), 0.5)),
+            "rows of comp must sum to 1 (or to 0 where unlabelled); row 0 sums to 2.",
+        ),
         (lambda: labels.validate(torch.full((2, K), float("nan"))), "comp must hold finite numbers of at least 0"),
         (
             lambda: labels.validate(torch.tensor([[1.5, -0.5, 0, 0]])),

@@ -31,7 +31,22 @@ HARD = torch.arange(N) % K
 
 
 def test_the_table_is_the_whole_table_of_the_design():
-    singles = {"pc", "ure", "ure-nn", "ure-ga", "scl-nl", "scl-exp", "fwd", "l-uw", "l-w", "op", "op-w", "cpe-i", "cpe-f", "cpe-t"}
+    singles = {
+        "pc",
+        "ure",
+        "ure-nn",
+        "ure-ga",
+        "scl-nl",
+        "scl-exp",
+        "fwd",
+        "l-uw",
+        "l-w",
+        "op",
+        "op-w",
+        "cpe-i",
+        "cpe-f",
+        "cpe-t",
+    }
     assert set(LOSSES) == singles | {"mcl-mae", "mcl-exp", "mcl-log"}
     assert all(name == row.name and row.paper for name, row in LOSSES.items())
 
@@ -181,7 +196,9 @@ def test_nothing_becomes_nan_at_logits_of_sixty(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", [name for name, row in LOSSES.items() if not row.saturates and name not in ("ure", "ure-nn", "cpe-i")])
+@pytest.mark.parametrize(
+    "name", [name for name, row in LOSSES.items() if not row.saturates and name not in ("ure", "ure-nn", "cpe-i")]
+)
 def test_a_confidently_wrong_prediction_still_has_a_gradient(name, dtype):
     """The named class scores 60 and all others -60: gradient descent must lower the named class's score."""
     logits = torch.tensor([EXTREMES[0]], dtype=dtype, requires_grad=True)
@@ -191,9 +208,13 @@ def test_a_confidently_wrong_prediction_still_has_a_gradient(name, dtype):
 
 @pytest.mark.parametrize("name", [name for name, row in LOSSES.items() if row.saturates])
 def test_losses_said_to_saturate_are_bounded(name):
-    """The exception above is the formula's own, not our arithmetic's: the loss has a finite limit, so its slope must vanish."""
+    """The exception above is the formula's own, not our arithmetic's: the loss has a finite limit, so its slope must
+    vanish.
+    """
     comp = labels.from_indices([0], K)
-    at = [float(losses.compute(name, torch.tensor([[c, 0, 0, 0, 0]], dtype=torch.float64), comp)) for c in (40.0, 400.0)]
+    at = [
+        float(losses.compute(name, torch.tensor([[c, 0, 0, 0, 0]], dtype=torch.float64), comp)) for c in (40.0, 400.0)
+    ]
     assert at[0] == pytest.approx(at[1], rel=1e-12)
 
 
@@ -201,8 +222,14 @@ def test_eps_is_the_floor_that_published_code_has():
     comp = labels.from_indices(HARD, K)
     logits = random_logits()
     p = logits.softmax(1)[torch.arange(N), HARD]
-    assert float(losses.compute("scl-nl", logits, comp, eps=1e-6)) == pytest.approx(float(-(1 - p + 1e-6).log().mean()), rel=1e-12)
-    assert float(losses.compute("scl-nl", torch.tensor([EXTREMES[0]], dtype=torch.float64), labels.from_indices([0], K), eps=1e-6)) == (
+    assert float(losses.compute("scl-nl", logits, comp, eps=1e-6)) == pytest.approx(
+        float(-(1 - p + 1e-6).log().mean()), rel=1e-12
+    )
+    assert float(
+        losses.compute(
+            "scl-nl", torch.tensor([EXTREMES[0]], dtype=torch.float64), labels.from_indices([0], K), eps=1e-6
+        )
+    ) == (
         pytest.approx(13.815510557964274)  # -log 1e-6: with the floor, the gradient of this prediction is gone
     )
 
@@ -212,7 +239,8 @@ def test_float32_agrees_with_float64(name):
     comp, T, logits = random_soft(), random_T(), random_logits()
     single = losses.compute(name, logits.float(), comp, T)
     assert single.dtype == torch.float32
-    assert float(single) == pytest.approx(float(losses.compute(name, logits, comp, T)), rel=2e-4)  # op-w takes exp of exp
+    # op-w takes exp of exp
+    assert float(single) == pytest.approx(float(losses.compute(name, logits, comp, T)), rel=2e-4)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -240,17 +268,26 @@ def test_cpe_i_under_uniform_labels_predicts_the_least_named_class():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: losses.compute("slc-nl", random_logits(), random_soft()), "unknown loss 'slc-nl': did you mean scl-nl"),
+        (
+            lambda: losses.compute("slc-nl", random_logits(), random_soft()),
+            "unknown loss 'slc-nl': did you mean scl-nl",
+        ),
         (
             lambda: losses.compute("pc", random_logits(), HARD),
             "logits and comp must both be (n, K), one column per class; got (12, 5) and (12,).",
         ),
-        (lambda: losses.compute("pc", random_logits(), random_soft(), transition.uniform(4)), "got 4 rows for 5 classes"),
+        (
+            lambda: losses.compute("pc", random_logits(), random_soft(), transition.uniform(4)),
+            "got 4 rows for 5 classes",
+        ),
         (
             lambda: losses.compute("ure", random_logits(), random_soft(), torch.full((K, K), 0.2)),
             "Use a loss that needs no inverse (fwd, scl-nl, cpe-f)",
         ),
-        (lambda: losses.compute("pc", random_logits(), random_soft(), eps=1e-6), "loss pc has no logarithm that takes eps (got eps=1e-06)"),
+        (
+            lambda: losses.compute("pc", random_logits(), random_soft(), eps=1e-6),
+            "loss pc has no logarithm that takes eps (got eps=1e-06)",
+        ),
     ],
 )
 def test_bad_input_is_told_what_is_wrong_and_the_way_out(call, text):

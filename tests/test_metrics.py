@@ -75,7 +75,9 @@ def test_neighbouring_noise_matches_a_plain_loop(sample, metric):
     wrong = [[float(comp[j, y[i]]) for j in near[i] if j != 3] for i in range(80)]
     centres = range(80) if sample is None else stream(0, "neighbouring noise").choice(80, sample, replace=False)
     expected = sum(sum(wrong[i]) for i in centres) / sum(len(wrong[i]) for i in centres)
-    assert metrics.oracle_neighbouring_noise(points, comp, y, 10, metric=metric, sample=sample) == pytest.approx(expected, abs=1e-9)
+    assert metrics.oracle_neighbouring_noise(points, comp, y, 10, metric=metric, sample=sample) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_rows_of_zeros_as_rectified_units_give_them_are_no_error():
@@ -87,7 +89,8 @@ def test_rows_of_zeros_as_rectified_units_give_them_are_no_error():
 
 
 def test_a_sampled_centre_is_not_its_own_neighbour():
-    # one row per point of a line with its own noisy label: its own label would count as noise, its neighbours' would not
+    # one row per point of a line with its own noisy label: its own label would count as noise, its neighbours' would
+    # not
     points = torch.arange(40.0)[:, None]
     y = torch.arange(40) % 2
     comp = torch.nn.functional.one_hot(y, K).float()
@@ -113,7 +116,8 @@ def test_explicit_sharing_adds_half_of_the_unseen_labels_and_never_the_truth():
     assert torch.equal(shared, explicit_sharing(comp, y, seed=1))
     assert not torch.equal(shared, explicit_sharing(comp, y, seed=2))
     counts = ((shared > 0) & (comp == 0)).sum(0).float()
-    assert counts.std() < 4 * (300 * 0.4 * 0.6) ** 0.5  # every class about equally often: 120, give or take a binomial's deviation
+    # every class about equally often: 120, give or take a binomial's deviation
+    assert counts.std() < 4 * (300 * 0.4 * 0.6) ** 0.5
 
 
 def test_explicit_sharing_keeps_noise_gives_labels_to_the_unlabelled_and_knows_its_limits():

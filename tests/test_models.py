@@ -55,7 +55,10 @@ def test_hidden_sets_the_width_of_the_mlp():
             "lenet needs images (C, H, W) of at least 12 x 12 pixels; got input_shape (1, 8, 8).",
         ),
         (lambda: models.build("resnet18", (64,), 10), "For tables and tiny images use mlp or linear."),
-        (lambda: models.build("mlp", (28, 28), 10), "input_shape must be (d,) for tables or (C, H, W) for images; got (28, 28)."),
+        (
+            lambda: models.build("mlp", (28, 28), 10),
+            "input_shape must be (d,) for tables or (C, H, W) for images; got (28, 28).",
+        ),
     ],
 )
 def test_bad_input_is_told_what_is_wrong_and_the_way_out(call, text):

@@ -1,4 +1,6 @@
-"""The exact searches against a float64 brute force, bit for bit, on data made to break them; and what `build` and `query` refuse."""
+"""The exact searches against a float64 brute force, bit for bit, on data made to break them; and what `build` and
+`query` refuse.
+"""
 
 import numpy as np
 import pytest
@@ -126,7 +128,9 @@ def test_changing_to_finer_codes_on_the_way_changes_nothing(crowd, monkeypatch):
     monkeypatch.setattr(exact_cpu, "IDEAL", 0)
     monkeypatch.setattr(exact_cpu, "WASTEFUL", 0.0)
     made = []
-    monkeypatch.setattr(exact_cpu, "encode", lambda rows, centre, dtype: made.append(dtype) or proposals.encode(rows, centre, dtype))
+    monkeypatch.setattr(
+        exact_cpu, "encode", lambda rows, centre, dtype: made.append(dtype) or proposals.encode(rows, centre, dtype)
+    )
     assert same(exact_cpu.search(rows, 12), expected)
     assert made == [torch.int8, torch.float32]
 
@@ -239,20 +243,33 @@ GOOD = np.arange(12.0).reshape(6, 2)
         ((GOOD, 0), r"k must be between 1 and 5, .*; got 0\."),
         ((GOOD, 2.0), r"k must be a whole number of neighbours; got 2\.0\."),
         ((GOOD[:1], 1), r"k must be between 1 and 0, the number of other rows of 1; got 1\."),
-        ((GOOD[0], 1), r"an \(n, d\) matrix, one row per instance; got shape \(2,\)\. For one feature per instance use .*reshape"),
+        (
+            (GOOD[0], 1),
+            r"an \(n, d\) matrix, one row per instance; got shape \(2,\)\. For one feature per instance use .*reshape",
+        ),
         ((GOOD.reshape(3, 2, 2), 1), r"got shape \(3, 2, 2\)\. Flatten each instance"),
         ((GOOD[:, :0], 1), r"got shape \(6, 0\)\."),
-        ((np.where(GOOD == 5, np.nan, GOOD), 1), r"must be finite float32 numbers; got NaN, inf or more than 3\.4e38 in row 2\."),
+        (
+            (np.where(GOOD == 5, np.nan, GOOD), 1),
+            r"must be finite float32 numbers; got NaN, inf or more than 3\.4e38 in row 2\.",
+        ),
         ((np.where(GOOD == 10, 1e39, GOOD), 1), r"got NaN, inf or more than 3\.4e38 in row 5\."),
         (
             (GOOD * 1e19, 1),
-            r"small enough for float32 squared distances; got rows .* from their middle\. Divide all features by one number\.",
+            r"small enough for float32 squared distances; got rows .* from their middle\. Divide all features by one "
+            r"number\.",
         ),
         ((GOOD.astype(str), 1), r"a dense \(n, d\) matrix of numbers; got ndarray of <U"),
         ((GOOD.astype(complex), 1), r"a dense \(n, d\) matrix of numbers; got ndarray of complex128\."),
-        ((GOOD, 1, "exakt"), r"unknown method 'exakt': did you mean exact\? The known ones are approximate, auto, exact\."),
+        (
+            (GOOD, 1, "exakt"),
+            r"unknown method 'exakt': did you mean exact\? The known ones are approximate, auto, exact\.",
+        ),
         ((GOOD, 1, "exact", "l2"), r"unknown metric 'l2': The known ones are cosine, euclidean\."),
-        ((GOOD - GOOD[1], 1, "exact", "cosine"), r"no all-zero row for the cosine metric, which needs a direction; got row 1\."),
+        (
+            (GOOD - GOOD[1], 1, "exact", "cosine"),
+            r"no all-zero row for the cosine metric, which needs a direction; got row 1\.",
+        ),
     ],
 )
 def test_build_says_what_is_wrong(arguments, words):

@@ -52,7 +52,9 @@ def test_asking_the_neighbours_makes_up_for_borders(crowd, monkeypatch):
     monkeypatch.setattr(approximate, "PROBES", 1)
     recall = build(crowd, 10, "approximate").recall
     monkeypatch.setattr(approximate, "_descend", lambda *_: None)
-    with pytest.warns(UserWarning, match=r"has 8.% of the nearest neighbours: .* Use method='exact' if that is too few\."):
+    with pytest.warns(
+        UserWarning, match=r"has 8.% of the nearest neighbours: .* Use method='exact' if that is too few\."
+    ):
         before = build(crowd, 10, "approximate").recall
     assert recall > before + 0.05
 
@@ -67,10 +69,14 @@ def test_a_file_too_large_for_memory_gives_the_same_graph(crowd, graphs, tmp_pat
     assert build(file, 10) == graphs[0]
     assert list(scratch.iterdir()) == []
     monkeypatch.setattr(approximate.shutil, "disk_usage", lambda _: SimpleNamespace(free=2**19))
-    with pytest.raises(InputError, match=r"needs 0\.0 GiB for a sorted copy; got 0\.0 GiB free in .*scratch\. Set TMPDIR"):
+    with pytest.raises(
+        InputError, match=r"needs 0\.0 GiB for a sorted copy; got 0\.0 GiB free in .*scratch\. Set TMPDIR"
+    ):
         build(file, 10)
     assert list(scratch.iterdir()) == []
-    with pytest.raises(InputError, match=r"needs the rows in memory; got a file of 0\.0 GiB .* Use method='approximate'\."):
+    with pytest.raises(
+        InputError, match=r"needs the rows in memory; got a file of 0\.0 GiB .* Use method='approximate'\."
+    ):
         build(file, 10, "exact")
 
 

@@ -83,7 +83,11 @@ def test_a_graph_into_another_set_may_name_the_own_number():
     [
         ([1, 2], [0.0, 1.0], "one shape \\(n, k\\), one row per instance; got shapes \\(2,\\) and \\(2,\\)"),
         ([[1], [0]], [[1.0, 2.0], [1.0, 2.0]], "got shapes \\(2, 1\\) and \\(2, 2\\)"),
-        ([[1.0], [0.0]], [[1.0], [1.0]], "whole numbers of rows; got torch.float32. Were indices and distances swapped"),
+        (
+            [[1.0], [0.0]],
+            [[1.0], [1.0]],
+            "whole numbers of rows; got torch.float32. Were indices and distances swapped",
+        ),
         ([[1], [2]], [[1.0], [1.0]], "row numbers from 0 to 1; got 1 to 2"),
         ([[1], [-1]], [[1.0], [1.0]], "row numbers from 0 to 1; got -1 to 1"),
         ([[1], [2**32]], [[1.0], [1.0]], "row numbers from 0 to 1; got 1 to 4294967296"),

@@ -99,7 +99,11 @@ def write(folder, text=SPEC, name="tiny.toml"):
 
 
 def records(results):
-    return {record["key"]: record for path in sorted(results.glob("*.jsonl")) for record in map(json.loads, path.read_text().splitlines())}
+    return {
+        record["key"]: record
+        for path in sorted(results.glob("*.jsonl"))
+        for record in map(json.loads, path.read_text().splitlines())
+    }
 
 
 def timeless(results):
@@ -144,8 +148,23 @@ def test_figures_are_those_of_the_contract(done):
     figures = {}
     for record in records(done[0] / "results").values():
         figures.setdefault(record["experiment"], set()).add(tuple(record["figures"]))
-    sharing = ("train_accuracy", "test_accuracy", "confidence_seen", "confidence_unseen", "sharing_efficiency", "neighbouring_noise")
-    classifier = ("test_accuracy", "held_out", "held_out_error", "best_test_accuracy", "best_held_out", "best_epoch", "augmented_accuracy")
+    sharing = (
+        "train_accuracy",
+        "test_accuracy",
+        "confidence_seen",
+        "confidence_unseen",
+        "sharing_efficiency",
+        "neighbouring_noise",
+    )
+    classifier = (
+        "test_accuracy",
+        "held_out",
+        "held_out_error",
+        "best_test_accuracy",
+        "best_held_out",
+        "best_epoch",
+        "augmented_accuracy",
+    )
     assert figures == {
         "sharing": {sharing},
         "classifier": {classifier},
@@ -206,7 +225,9 @@ figures = ["augmented_accuracy"]
 
 @pytest.fixture(scope="module")
 def in_space(tmp_path_factory):
-    """The records of runs that look at labels alone, and of classifiers that see features, by kind and scheme; and what was said."""
+    """The records of runs that look at labels alone, and of classifiers that see features, by kind and scheme; and what
+    was said.
+    """
     folder = tmp_path_factory.mktemp("space")
     said = naysay("run", write(folder, IN_SPACE), "--results", folder, *HERE)
     return {(one["experiment"], one["values"]["scheme"]): one for one in records(folder).values()}, said.stderr
@@ -275,7 +296,9 @@ def test_a_killed_driver_is_resumed_and_two_workers_give_the_records_of_one_proc
     folder, _ = done
     call = ["run", folder / "tiny.toml", "--results", tmp_path, "--note", "as it is", "--threads", 1]
     driver = subprocess.Popen(
-        [sys.executable, "-c", BLOCKED, "paper", *map(str, call), "--workers", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [sys.executable, "-c", BLOCKED, "paper", *map(str, call), "--workers", "0"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     try:
         deadline = time.monotonic() + 300
@@ -302,7 +325,9 @@ def test_sharing_measures_as_the_library_does_by_hand():
     told = {"dataset": "digits", "sharing": "explicit", "n_train": "all", "epochs": 2, "normalise": False, "seed": seed}
     result = EXPERIMENTS["sharing"](told, Place())
     assert result.figures == {name: trained.last_figures[name] for name in result.figures}
-    assert [epoch["confidence_unseen"] for epoch in result.history] == [epoch["confidence_unseen"] for epoch in trained.history]
+    assert [epoch["confidence_unseen"] for epoch in result.history] == [
+        epoch["confidence_unseen"] for epoch in trained.history
+    ]
 
 
 def test_quick_and_only_choose_among_the_runs(tmp_path):
@@ -310,7 +335,9 @@ def test_quick_and_only_choose_among_the_runs(tmp_path):
     quick = json.loads(naysay("run", spec, "--quick", "--dry-run", "--json", "--results", tmp_path).stdout)
     assert (quick["wanted"], quick["done"]) == (5, 0)
     only = json.loads(
-        naysay("run", spec, "--only", "scheme=none,rms", "--only", "seed=1", "--dry-run", "--json", "--results", tmp_path).stdout
+        naysay(
+            "run", spec, "--only", "scheme=none,rms", "--only", "seed=1", "--dry-run", "--json", "--results", tmp_path
+        ).stdout
     )
     assert only["wanted"] == 2
     assert only["estimated_seconds"] > 0
@@ -333,7 +360,9 @@ def test_after_the_limit_no_run_is_started(tmp_path):
 
 
 def test_a_set_that_cannot_be_had_is_reported_and_the_rest_goes_on(tmp_path):
-    text = SPEC.replace('dataset = "digits"', 'dataset = ["digits", "kmnist-partial"]', 1).replace("seed = [0, 1]", "seed = 0", 1)
+    text = SPEC.replace('dataset = "digits"', 'dataset = ["digits", "kmnist-partial"]', 1).replace(
+        "seed = [0, 1]", "seed = 0", 1
+    )
     spec, results = write(tmp_path, text), tmp_path / "results"
     said = naysay("run", spec, "--only", "scheme=none", "--data", tmp_path / "data", "--results", results, *HERE)
     assert "1 of them need kmnist-partial" in said.stderr
@@ -342,8 +371,20 @@ def test_a_set_that_cannot_be_had_is_reported_and_the_rest_goes_on(tmp_path):
 
 
 def test_a_missing_encoder_comes_with_the_command_that_makes_it(tmp_path):
-    said = naysay("run", "tab-main", "--quick", "--only", "dataset=cifar10", "--weights", tmp_path, "--results", tmp_path, "--dry-run")
-    assert "16 of them cannot run: the encoder" in said.stderr  # 4 losses x 4 schemes; the 4 runs without sharing need none
+    said = naysay(
+        "run",
+        "tab-main",
+        "--quick",
+        "--only",
+        "dataset=cifar10",
+        "--weights",
+        tmp_path,
+        "--results",
+        tmp_path,
+        "--dry-run",
+    )
+    # 4 losses x 4 schemes; the 4 runs without sharing need none
+    assert "16 of them cannot run: the encoder" in said.stderr
     assert "naysay pretrain cifar10 --out" in said.stderr
 
 
@@ -363,7 +404,11 @@ def test_a_run_that_fails_is_told_at_the_end_and_the_others_are_done(tmp_path):
 
 
 WRONG = {
-    "an unknown value": ('model = "mlp"', 'modle = "mlp"', "unknown value of a classifier run 'modle': did you mean model"),
+    "an unknown value": (
+        'model = "mlp"',
+        'modle = "mlp"',
+        "unknown value of a classifier run 'modle': did you mean model",
+    ),
     "a value without origin": ('loss = "ours"\n', "", "the value loss has no origin"),
     "a missing table": ("[show]", "[shown]", "unknown part of a spec 'shown': did you mean show?"),
     "no table at all": (SPEC[SPEC.index("[show]") :], "", "must have a table [show]"),
@@ -375,7 +420,11 @@ WRONG = {
         "unknown sharing 'explicite': did you mean explicit?",
     ),
     "a kind that is none": ('kind = "table"', 'kind = "tabel"', "unknown kind of spec 'tabel': did you mean table?"),
-    "an unknown experiment": ('experiment = "decoding"', 'experiment = "decode"', "unknown experiment 'decode': did you mean decoding?"),
+    "an unknown experiment": (
+        'experiment = "decoding"',
+        'experiment = "decode"',
+        "unknown experiment 'decode': did you mean decoding?",
+    ),
     "an empty axis": ("seed = [0, 1]", "seed = []", "seed is an empty list"),
     "something needed": ("held_out = 0.1\n", "", "a classifier run needs the value held_out"),
     "a quick value for nothing": ("[quick]\n", "[quick]\nflip = true\n", "unknown value for --quick to replace 'flip'"),
@@ -383,8 +432,16 @@ WRONG = {
     "an unknown loss": ('loss = "scl-nl"', 'loss = "slc-nl"', "unknown loss 'slc-nl': did you mean scl-nl"),
     "an unknown scheme": ('["none", "rms"]', '["none", "rns"]', "unknown scheme 'rns': did you mean rss or rms?"),
     "an unknown model": ('model = "mlp"', 'model = "mpl"', "unknown model 'mpl': did you mean mlp?"),
-    "an unknown set": ('dataset = "digits"', 'dataset = "digit"', "unknown dataset of a spec 'digit': did you mean digits?"),
-    "an unknown spec to extend": ('kind = "table"', 'kind = "table"\nextends = "tab-man"', "unknown table or figure to extend 'tab-man'"),
+    "an unknown set": (
+        'dataset = "digits"',
+        'dataset = "digit"',
+        "unknown dataset of a spec 'digit': did you mean digits?",
+    ),
+    "an unknown spec to extend": (
+        'kind = "table"',
+        'kind = "table"\nextends = "tab-man"',
+        "unknown table or figure to extend 'tab-man'",
+    ),
 }
 
 
@@ -417,7 +474,8 @@ def test_a_spec_may_extend_one_of_ours(tmp_path):
     text = 'extends = "tab-main"\ntitle = "One cell"\n[values]\ndataset = "cifar10"\nloss = "pc"\nscheme = "dms"\n'
     runs = wanted(get(str(write(tmp_path, text))), quick=True)
     assert [run.key for run in runs] == [
-        run.key for run in wanted(get("tab-main"), quick=True, only={"dataset": ["cifar10"], "loss": ["pc"], "scheme": ["dms"]})
+        run.key
+        for run in wanted(get("tab-main"), quick=True, only={"dataset": ["cifar10"], "loss": ["pc"], "scheme": ["dms"]})
     ]
 
 
@@ -438,7 +496,9 @@ def test_names_of_training_values_and_their_kinds_are_those_of_the_config():
 
 def test_keys_stay_what_they_are():
     """A key that changes orphans every record: if this fails, so does the table that was run for days."""
-    first = {name: wanted(get(name))[0].key for name in ("tab-explicit", "tab-main", "clcifar10-simulated", "tab-baselines")}
+    first = {
+        name: wanted(get(name))[0].key for name in ("tab-explicit", "tab-main", "clcifar10-simulated", "tab-baselines")
+    }
     assert first == {
         "tab-explicit": "3c3c76b61596eb73",
         "tab-main": "7ba8d7a51fb03f43",
@@ -469,7 +529,9 @@ def test_runs_that_share_a_compilation_come_one_after_another():
 
 
 def test_a_second_learner_of_the_same_settings_is_not_compiled_again():
-    """What the order of the runs relies on: torch keeps compiled code with the function, and finds it for other weights."""
+    """What the order of the runs relies on: torch keeps compiled code with the function, and finds it for other
+    weights.
+    """
     from torch._dynamo.testing import CompileCounter
 
     torch.compiler.reset()
@@ -507,7 +569,13 @@ def photos(tmp_path_factory):
     """A data folder with 30 images that pass for cifar10, some annotated, and an encoder of random weights for them."""
     folder, rng = tmp_path_factory.mktemp("photos"), np.random.default_rng(0)
     x, y = rng.integers(0, 256, (30, 32, 32, 3)).astype(np.uint8), np.arange(30) % 10
-    arrays = {"x_train": x, "y_train": y, "x_test": x[:10], "y_test": y[:10], "classes": np.array(datasets.CATALOG["cifar10"].classes)}
+    arrays = {
+        "x_train": x,
+        "y_train": y,
+        "x_test": x[:10],
+        "y_test": y[:10],
+        "classes": np.array(datasets.CATALOG["cifar10"].classes),
+    }
     store.write(folder / "cifar10.npz", arrays)
     store.write(folder / "aclcifar10.npz", {**arrays, "comp_train": (y[:, None] + np.arange(1, 5)) % 10})
     store.write(folder / "clcifar10.npz", arrays)

@@ -45,13 +45,21 @@ def record(run, history=None, **given):
             "note": "SYNTHETIC",
         },
         "encoder": None,
-        "environment": {"versions": {"torch": "2.13.0"}, "hardware": {"name": "SYNTHETIC"}, "started": "2026-11-15T12:00:00+00:00"},
+        "environment": {
+            "versions": {"torch": "2.13.0"},
+            "hardware": {"name": "SYNTHETIC"},
+            "started": "2026-11-15T12:00:00+00:00",
+        },
     }
 
 
 def runs(spec, quick=False, **values):
     """The spec's runs that have these values."""
-    return [run for run in paper.wanted(spec, quick=quick) if all(run.values.get(name) == value for name, value in values.items())]
+    return [
+        run
+        for run in paper.wanted(spec, quick=quick)
+        if all(run.values.get(name) == value for name, value in values.items())
+    ]
 
 
 def cell_of(spec, records, figure="test_accuracy", **place):
@@ -65,7 +73,10 @@ def five(accuracies=(0.88, 0.89, 0.90, 0.89, 0.89), **values):
 
 
 def curve(last, epochs=30):
-    return [{"epoch": epoch, "confidence_seen": 0.1 / epoch, "confidence_unseen": 0.1 / epoch + last} for epoch in range(1, epochs + 1)]
+    return [
+        {"epoch": epoch, "confidence_seen": 0.1 / epoch, "confidence_unseen": 0.1 / epoch + last}
+        for epoch in range(1, epochs + 1)
+    ]
 
 
 def tables():
@@ -83,7 +94,11 @@ def some_of_everything():
     for run in [*runs(IMPLICIT, dataset="mnist"), *runs(paper.get("fig-efficiency"), quick=True, dataset="mnist")]:
         size = 60_000 if run.values["n_train"] == "all" else run.values["n_train"]
         efficiency = 0.6 + size / 3e5 + (0.05 if run.values["optimizer"] == "sgd" else 0)
-        given = {"train_accuracy": 0.5 + size / 2e5, "test_accuracy": 0.5 + size / 2.1e5, "sharing_efficiency": efficiency}
+        given = {
+            "train_accuracy": 0.5 + size / 2e5,
+            "test_accuracy": 0.5 + size / 2.1e5,
+            "sharing_efficiency": efficiency,
+        }
         last = curve(0.007 + run.values["seed"] / 1e4)
         found.append(record(run, last, confidence_seen=0.003, confidence_unseen=last[-1]["confidence_unseen"], **given))
     return list({one["key"]: one for one in reversed(found)}.values())
@@ -168,7 +183,9 @@ def test_a_mean_beyond_two_standard_errors_is_below_or_above():
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "verdict"), [(0.8772, "on"), (0.8972, "on"), (0.8771, "below"), (0.8973, "above")], ids=["-1", "+1", "-1.01", "+1.01"]
+    ("accuracy", "verdict"),
+    [(0.8772, "on"), (0.8972, "on"), (0.8771, "below"), (0.8973, "above")],
+    ids=["-1", "+1", "-1.01", "+1.01"],
 )
 def test_a_single_run_has_no_sd_and_is_on_the_paper_within_one_point(accuracy, verdict):
     (run,) = runs(MAIN, quick=True, **DMS)
@@ -184,7 +201,9 @@ def test_a_single_run_of_a_small_figure_is_held_to_a_tenth_of_it():
     (run,) = runs(EXPLICIT, quick=True, dataset="mnist", sharing="original")
     place = {"label": "MNIST, MLP", "sharing": "original"}
     for noise, verdict in ((0.0080, "on"), (0.0081, "above"), (0.0065, "below")):  # published 0.73 %
-        assert cell_of(EXPLICIT, [record(run, neighbouring_noise=noise)], "neighbouring_noise", **place).verdict == verdict
+        assert (
+            cell_of(EXPLICIT, [record(run, neighbouring_noise=noise)], "neighbouring_noise", **place).verdict == verdict
+        )
 
 
 def test_seeds_that_agree_exactly_have_no_standard_errors_to_count_in():
@@ -212,7 +231,11 @@ def test_the_best_epochs_table_chooses_by_its_own_criterion():
     best = paper.get("tab-best-epoch")
     records = []
     for number, run in enumerate(runs(best, **DMS, seed=0)):
-        records.append(record(run, held_out=number, best_held_out=-number, best_test_accuracy=number / 10, test_accuracy=number / 10))
+        records.append(
+            record(
+                run, held_out=number, best_held_out=-number, best_test_accuracy=number / 10, test_accuracy=number / 10
+            )
+        )
     assert cell_of(best, records, "best_test_accuracy", **DMS).values == (0.0,)
     assert cell_of(MAIN, records, **DMS).values == (0.5,)
 
@@ -246,12 +269,15 @@ def test_a_cell_says_what_was_cut():
         return cell_of(MAIN, records, **DMS).standing.cut
 
     assert (
-        cut([record(run, test_accuracy=0.7) for run in runs(MAIN, quick=True, **DMS)]) == "30 of 200 epochs, 1 of 5 seeds, 1 of 6 settings"
+        cut([record(run, test_accuracy=0.7) for run in runs(MAIN, quick=True, **DMS)])
+        == "30 of 200 epochs, 1 of 5 seeds, 1 of 6 settings"
     )
     full = five()
     assert cut([one for one in full if one["values"]["seed"] < 3]) == "3 of 5 seeds"
     assert cut(full[1:]) == "grid incomplete: 5 to 6 of 6 settings"
-    assert cut([one for one in full if one["values"]["seed"] == 0][:2]) == "1 of 5 seeds, grid incomplete: 2 of 6 settings"
+    assert (
+        cut([one for one in full if one["values"]["seed"] == 0][:2]) == "1 of 5 seeds, grid incomplete: 2 of 6 settings"
+    )
 
 
 def test_a_quick_run_that_is_a_full_run_too_is_called_partial():
@@ -262,7 +288,9 @@ def test_a_quick_run_that_is_a_full_run_too_is_called_partial():
 
 
 def test_a_criterion_that_is_better_when_lower_chooses_the_lowest():
-    records = [record(run, held_out=number, test_accuracy=number / 10) for number, run in enumerate(runs(MAIN, **DMS, seed=0))]
+    records = [
+        record(run, held_out=number, test_accuracy=number / 10) for number, run in enumerate(runs(MAIN, **DMS, seed=0))
+    ]
     for one in records:
         one["values"]["criterion"] = "scel"
     assert cell_of(MAIN, records, **DMS).mean == 0.0  # of the first setting, whose loss is 0
@@ -281,7 +309,8 @@ def test_every_run_of_a_spec_belongs_to_exactly_one_place():
         records = [record(run) for run in paper.wanted(spec)]
         assert all(standing.kind == "full" and not standing.cut for standing in standings(spec, records)), name
         over = ("seed", *spec.show.get("choose", {}).get("over", ()))
-        for group in choosing._by_place(choosing.names(spec), list(paper.wanted(spec))).values():  # no two runs are confused
+        # no two runs are confused
+        for group in choosing._by_place(choosing.names(spec), list(paper.wanted(spec))).values():
             assert len({tuple(run.values.get(axis) for axis in over) for run in group}) == len(group), name
 
 
@@ -301,7 +330,8 @@ def test_rows_show_ours_beside_the_published_with_their_marks():
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0.8872, "88.72"), (0.0073, "0.73"), (0.00036, "0.036"), (-0.015, "−1.50"), (0.0, "0.00"), (None, "missing")]
+    ("share", "text"),
+    [(0.8872, "88.72"), (0.0073, "0.73"), (0.00036, "0.036"), (-0.015, "−1.50"), (0.0, "0.00"), (None, "missing")],
 )
 def test_shares_are_written_in_percent(share, text):
     assert words.percent(share) == text
@@ -311,7 +341,13 @@ def test_shares_are_written_in_percent(share, text):
 def test_a_terminal_of_100_columns_is_enough(name):
     spec = paper.get(name)
     console = Console(width=100, record=True, file=io.StringIO())
-    its = cells(spec, [record(run, **dict.fromkeys(words.FIGURES, 0.123456 + run.values["seed"] / 100)) for run in paper.wanted(spec)])
+    its = cells(
+        spec,
+        [
+            record(run, **dict.fromkeys(words.FIGURES, 0.123456 + run.values["seed"] / 100))
+            for run in paper.wanted(spec)
+        ],
+    )
     for part in printed(spec, its):
         console.print(part)
     text = console.export_text()
@@ -410,7 +446,9 @@ def test_a_curve_is_the_mean_over_seeds_and_its_band_their_range():
 
 def test_neighbours_are_drawn_in_order():
     spec = paper.get("fig-neighbours")
-    records = [record(run, test_accuracy=run.values["n_neighbors"] / 1000) for run in reversed(runs(spec, dataset="cifar10"))]
+    records = [
+        record(run, test_accuracy=run.values["n_neighbors"] / 1000) for run in reversed(runs(spec, dataset="cifar10"))
+    ]
     (panel,) = picture(spec, cells(spec, records)).panels
     assert [line.name for line in panel.lines] == ["DSS", "DMS"]
     assert list(panel.lines[0].x) == [4, 8, 16, 32, 64, 128, 256]
@@ -419,9 +457,15 @@ def test_neighbours_are_drawn_in_order():
 
 def test_two_figures_of_the_same_places_are_drawn_side_by_side():
     spec = paper.get("check-labels")
-    drawn = picture(spec, cells(spec, [record(run, augmented_accuracy=0.9, wrong_mass=0.02) for run in runs(spec, dataset="aclcifar10")]))
+    drawn = picture(
+        spec,
+        cells(spec, [record(run, augmented_accuracy=0.9, wrong_mass=0.02) for run in runs(spec, dataset="aclcifar10")]),
+    )
     assert drawn.columns == 2
-    assert [panel.y_name for panel in drawn.panels] == ["least named class is true, %", "labels naming the true class, %"]
+    assert [panel.y_name for panel in drawn.panels] == [
+        "least named class is true, %",
+        "labels naming the true class, %",
+    ]
     assert [panel.lines[0].y[0] for panel in drawn.panels] == [90, 2]
     assert drawn.panels[0].note == "full (1 seed)"
 
@@ -430,14 +474,19 @@ def test_a_tables_picture_has_the_sections_with_records_and_the_rows_of_which_an
     drawn = picture(MAIN, cells(MAIN, five()))
     assert isinstance(drawn, Dots)
     assert [(title, len(rows)) for title, rows in drawn.panels] == [("CIFAR10", 20)]
-    (acl,) = [record(run, test_accuracy=0.5) for run in runs(MAIN, dataset="aclcifar10", loss="pc", scheme="dms", seed=0)][:1]
+    (acl,) = [
+        record(run, test_accuracy=0.5) for run in runs(MAIN, dataset="aclcifar10", loss="pc", scheme="dms", seed=0)
+    ][:1]
     ((title, rows),) = picture(MAIN, cells(MAIN, [acl])).panels
     assert (title, [name for name, _ in rows]) == ("ACLCIFAR10", ["PC + DMS"])
 
 
 def test_the_order_of_schemes_is_one_of_accuracies():
     spec = paper.get("check-labels")
-    worse = [record(run, augmented_accuracy=0.9 - 0.1 * (run.values["scheme"] == "dms"), wrong_mass=0.02) for run in runs(spec)]
+    worse = [
+        record(run, augmented_accuracy=0.9 - 0.1 * (run.values["scheme"] == "dms"), wrong_mass=0.02)
+        for run in runs(spec)
+    ]
     assert orders(cells(spec, worse)) == ([], 0)
 
 
@@ -446,7 +495,9 @@ def test_the_colours_are_the_reports():
     assert re.findall(r"--c\d: (#\w{6})", css)[:10] == list(figures.COLOURS)
 
 
-@pytest.mark.parametrize(("name", "section"), [("tab-main", "results"), ("fig-implicit", "sharing"), ("fig-efficiency", "sharing")])
+@pytest.mark.parametrize(
+    ("name", "section"), [("tab-main", "results"), ("fig-implicit", "sharing"), ("fig-efficiency", "sharing")]
+)
 def test_the_page_has_the_table_and_the_figure(name, section, results, tmp_path):
     path = tmp_path / "page.html"
     naysay("show", name, "--results", results, "--html", path)
@@ -461,7 +512,11 @@ def test_the_page_has_the_table_and_the_figure(name, section, results, tmp_path)
 
 
 def test_the_same_records_give_the_same_page_and_pictures(tmp_path):
-    results, out, pictures = keep(tables(), tmp_path / "results"), tmp_path / "docs" / "REPRODUCTION.md", tmp_path / "docs" / "figures"
+    results, out, pictures = (
+        keep(tables(), tmp_path / "results"),
+        tmp_path / "docs" / "REPRODUCTION.md",
+        tmp_path / "docs" / "figures",
+    )
     pictures.mkdir(parents=True)
     (pictures / "clcifar20-simulated.png").write_bytes(b"of records that are gone")
     naysay("write", "--results", results, "--out", out, "--figures", pictures)
@@ -485,7 +540,9 @@ def test_the_page_in_the_repository_is_what_the_command_writes():
     records = read(ROOT / "results")
     tables = {name: cells(paper.get(name), records) for name in paper.NAMES}
     found = (ROOT / "docs" / "REPRODUCTION.md").read_text(encoding="utf-8")
-    assert found == reproduction.page(tables, records, "figures"), "the records or the code have changed: run naysay paper write"
+    assert found == reproduction.page(tables, records, "figures"), (
+        "the records or the code have changed: run naysay paper write"
+    )
     drawn = {f"{name}.png" for name, its in tables.items() if any(cell.n for cell in its)}
     assert {path.name for path in (ROOT / "docs" / "figures").glob("*.png")} == drawn
 
@@ -493,7 +550,11 @@ def test_the_page_in_the_repository_is_what_the_command_writes():
 def test_every_remark_is_on_a_row_that_exists_and_its_evidence_is_there():
     for name in paper.NAMES:
         spec = paper.get(name)
-        shown = [text for section in sections(spec, cells(spec, [])) for text in (section.title, *(row for row, _ in section.rows))]
+        shown = [
+            text
+            for section in sections(spec, cells(spec, []))
+            for text in (section.title, *(row for row, _ in section.rows))
+        ]
         for remark in reproduction.remarks(name):
             assert any(text.startswith(remark["row"]) for text in shown), remark
             for path in re.findall(r"`([\w./]+/[\w./]+)`", remark["evidence"]):
@@ -511,7 +572,9 @@ def test_a_remark_on_why_nothing_was_run_goes_when_something_was():
 
 def test_commands_name_the_part_that_was_run():
     records = [record(run, test_accuracy=0.5) for run in runs(MAIN, quick=True, dataset="cifar20", loss="l-w")]
-    assert provenance(MAIN, records).commands() == ["naysay paper run tab-main --quick --only dataset=cifar20 --only loss=l-w"]
+    assert provenance(MAIN, records).commands() == [
+        "naysay paper run tab-main --quick --only dataset=cifar20 --only loss=l-w"
+    ]
     baselines = paper.get("tab-baselines")
     decoded = [record(run, test_accuracy=0.5) for run in paper.wanted(baselines, only={"experiment": ["decoding"]})]
     assert provenance(baselines, decoded).commands() == ["naysay paper run tab-baselines --only experiment=decoding"]

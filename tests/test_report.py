@@ -1,4 +1,6 @@
-"""The report without a browser: what it holds, how numbers are written, that names cannot become markup, that it is written whole."""
+"""The report without a browser: what it holds, how numbers are written, that names cannot become markup, that it is
+written whole.
+"""
 
 import base64
 import dataclasses
@@ -25,13 +27,16 @@ from naysay.report.numerals import show, show_value, ticks
 
 SCHEMES = ("none", "RSS", "RMS", "DSS", "DMS")
 HOSTILE = (
-    "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\"' onmouseover='window.hacked=3' {{7*7}} &amp;\u2028"
+    "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\"' onmouseover='window.hacked=3' "
+    "{{7*7}} &amp;\u2028"
 )
 
 
 @functools.cache
 def digits():
-    """All digits, one label each, labels shared once among the 32 nearest: enough for a report that looks like a real one."""
+    """All digits, one label each, labels shared once among the 32 nearest: enough for a report that looks like a real
+    one.
+    """
     bunch = load_digits()
     x, y = bunch.data.astype(np.float32), bunch.target
     rng = np.random.default_rng(0)
@@ -99,7 +104,10 @@ def example():
         )
 
     plane = r.project_2d(x)
-    by_class = {name: np.stack([labels[y == k].mean(0) for k in range(10)]) for name, labels in (("before", comp), ("after", shared))}
+    by_class = {
+        name: np.stack([labels[y == k].mean(0) for k in range(10)])
+        for name, labels in (("before", comp), ("after", shared))
+    }
     margin = np.sort(p, axis=1)[:, -1] - np.sort(p, axis=1)[:, -2]
     return r.Report(
         title="Handwritten digits from labels that say what they are not",
@@ -109,15 +117,26 @@ def example():
         key_figures=[
             r.KeyFigure("Estimated accuracy", r.Value(0.951, 0.045), note="standard error, 144 held-out rows"),
             r.KeyFigure("Test accuracy", r.Value(0.954, 0.005), note="sd over 3 seeds, 355 digits", needs_truth=True),
-            r.KeyFigure("Gain by augmentation", r.Value(0.092, 0.012), unit="%", note="DMS over none, in points", needs_truth=True),
-            r.KeyFigure("Complementary labels", r.Value(1442), unit="", digits=0, note="one for each training digit, uniform"),
+            r.KeyFigure(
+                "Gain by augmentation",
+                r.Value(0.092, 0.012),
+                unit="%",
+                note="DMS over none, in points",
+                needs_truth=True,
+            ),
+            r.KeyFigure(
+                "Complementary labels", r.Value(1442), unit="", digits=0, note="one for each training digit, uniform"
+            ),
         ],
         results=results(),
         learning=[
             r.Curves(
                 "Test accuracy",
                 epochs,
-                [r.Series(name, a, a - 0.01, a + 0.01, needs_truth=True) for name, a in zip(ends, accuracy, strict=True)],
+                [
+                    r.Series(name, a, a - 0.01, a + 0.01, needs_truth=True)
+                    for name, a in zip(ends, accuracy, strict=True)
+                ],
                 note="Bands: one standard deviation over 3 seeds.",
             ),
             r.Curves(
@@ -171,7 +190,13 @@ def example():
             "batch_size": 256,
             "seeds": [0, 1, 2],
         },
-        versions={"naysay": "0.1.0", "python": "3.11.7", "torch": "2.13.0+cpu", "numpy": "2.4.6", "scikit-learn": "1.9.1"},
+        versions={
+            "naysay": "0.1.0",
+            "python": "3.11.7",
+            "torch": "2.13.0+cpu",
+            "numpy": "2.4.6",
+            "scikit-learn": "1.9.1",
+        },
         facts={"hardware": "2 cores, no GPU"},
         data_hash="blake2b:5f1d3a9c0e7b42d8a6c4b1f09e83d7720c6a5e1f",
         date="2026-11-15 18:04 UTC",
@@ -187,7 +212,12 @@ def hostile():
         HOSTILE,
         [f"{HOSTILE}{k}" for k in range(3)],
         [r.KeyFigure(HOSTILE, r.Value(0.5, 0.1), note=HOSTILE)],
-        r.Results([r.Column(HOSTILE, note=HOSTILE)], [r.Method(HOSTILE, [r.Value(0.5, 0.1)], note=HOSTILE)], HOSTILE, [HOSTILE]),
+        r.Results(
+            [r.Column(HOSTILE, note=HOSTILE)],
+            [r.Method(HOSTILE, [r.Value(0.5, 0.1)], note=HOSTILE)],
+            HOSTILE,
+            [HOSTILE],
+        ),
         [r.Curves(HOSTILE, [0, 1], [r.Series(HOSTILE, [0, 1])], HOSTILE, note=HOSTILE)],
         [],
         [r.HeatMap(HOSTILE, np.eye(3), [HOSTILE] * 3, [HOSTILE] * 3, HOSTILE, HOSTILE, HOSTILE)],
@@ -266,7 +296,12 @@ def test_a_full_page_of_the_digits_stays_under_300_kB():
 
 
 def test_the_page_asks_for_nothing_from_outside(page):
-    links = [value for _, attributes in page.elements for name, value in attributes.items() if name in ("src", "href", "srcset", "action")]
+    links = [
+        value
+        for _, attributes in page.elements
+        for name, value in attributes.items()
+        if name in ("src", "href", "srcset", "action")
+    ]
     assert len(links) > 50
     assert {link.split(",")[0].split(":")[0] for link in links if not link.startswith("#")} == {"data"}
     assert "default-src 'none'" in next(meta["content"] for meta in page.all("meta") if "http-equiv" in meta)
@@ -302,13 +337,19 @@ def test_tables_have_captions_and_every_heading_cell_says_its_direction(page):
 
 def test_what_needs_the_truth_is_marked_and_what_does_not_is_not():
     assert (
-        "truth" not in r.render(r.Report("t", key_figures=[r.KeyFigure("estimate", r.Value(0.5))])).split("</header>")[0].split("<h1>")[1]
+        "truth"
+        not in r.render(r.Report("t", key_figures=[r.KeyFigure("estimate", r.Value(0.5))]))
+        .split("</header>")[0]
+        .split("<h1>")[1]
     )
-    assert 'class="truth"' in r.render(r.Report("t", key_figures=[r.KeyFigure("accuracy", r.Value(0.5), needs_truth=True)]))
+    assert 'class="truth"' in r.render(
+        r.Report("t", key_figures=[r.KeyFigure("accuracy", r.Value(0.5), needs_truth=True)])
+    )
     text = Page(r.render(r.Report("t", results=results()))).text
     order = [text.index(name) for name in ("From complementary labels alone", "Against the truth", "Cost")]
     columns = [
-        text.index(name) for name in ("Estimated accuracy,\xa0%", "SCEL", "Test accuracy,\xa0%", "Sharing efficiency,\xa0%", "Time, s")
+        text.index(name)
+        for name in ("Estimated accuracy,\xa0%", "SCEL", "Test accuracy,\xa0%", "Sharing efficiency,\xa0%", "Time, s")
     ]
     assert order == sorted(order)
     assert columns == sorted(columns)
@@ -323,7 +364,11 @@ def test_a_figure_that_was_not_measured_is_missing_and_not_zero():
 
 
 def test_a_gap_in_a_series_is_a_gap_in_its_line_and_a_lone_point_is_a_dot():
-    text = r.render(r.Report("t", learning=[r.Curves("c", [1, 2, 3, 4], [r.Series("s", [0.1, 0.2, None, 0.4]), r.Series("z", [0] * 4)])]))
+    text = r.render(
+        r.Report(
+            "t", learning=[r.Curves("c", [1, 2, 3, 4], [r.Series("s", [0.1, 0.2, None, 0.4]), r.Series("z", [0] * 4)])]
+        )
+    )
     line, lone = re.search(r'class="line c0" d="([^"]*)"', text)[1], re.search(r'class="lone c0" d="([^"]*)"', text)[1]
     assert (line.count("M"), line.count("L")) == (1, 1)
     assert re.fullmatch(r"M1000 \S+h0", lone)
@@ -331,12 +376,18 @@ def test_a_gap_in_a_series_is_a_gap_in_its_line_and_a_lone_point_is_a_dot():
 
 
 def test_curves_without_a_single_value_are_left_out():
-    text = r.render(r.Report("t", learning=[r.Curves("c", [1, 2], [r.Series("s", [None, float("nan")])]), r.Curves("d", [], [])]))
+    text = r.render(
+        r.Report("t", learning=[r.Curves("c", [1, 2], [r.Series("s", [None, float("nan")])]), r.Curves("d", [], [])])
+    )
     assert "Learning curves" not in text
 
 
 def test_curves_are_drawn_where_their_values_are():
-    text = r.render(r.Report("t", learning=[r.Curves("c", [0, 5, 10], [r.Series("s", [0.0, 0.5, 1.0], [0, 0.4, 0.9], [0.1, 0.6, 1])])]))
+    text = r.render(
+        r.Report(
+            "t", learning=[r.Curves("c", [0, 5, 10], [r.Series("s", [0.0, 0.5, 1.0], [0, 0.4, 0.9], [0.1, 0.6, 1])])]
+        )
+    )
     assert 'class="line c0" d="M0 1000L500 500L1000 0"' in text
     assert 'class="band c0" d="M0 900L500 400L1000 0L1000 100L500 600L0 1000Z"' in text
 
@@ -354,9 +405,14 @@ def test_a_heat_map_shares_its_scale_with_the_others_and_says_what_it_cuts():
 
 def test_the_map_counts_its_classes_and_its_mistakes():
     points = np.array([[0, 0], [1, 1], [2, 0], [np.nan, 0]])
-    feature_map = r.FeatureMap(points, [0, 1, 1, 1], probability=[0.9, 0.8, None, 0.5], labels=[[1], [-1], [0], [0]], y_true=[0, 1, 0, 0])
+    feature_map = r.FeatureMap(
+        points, [0, 1, 1, 1], probability=[0.9, 0.8, None, 0.5], labels=[[1], [-1], [0], [0]], y_true=[0, 1, 0, 0]
+    )
     text = r.render(r.Report("t", classes=["cat", "dog"], feature_map=feature_map))
-    assert "3 items in 2 predicted classes. The largest is dog with 2 items (67\xa0%). Of these, 1 are predicted otherwise" in text
+    assert (
+        "3 items in 2 predicted classes. The largest is dog with 2 items (67\xa0%). Of these, 1 are predicted otherwise"
+        in text
+    )
     data = json.loads(Page(text).data)["map"]
     assert data["labels"] == [[1], [], [0]]
     assert data["probability"] == [0.9, 0.8, None]
@@ -364,7 +420,9 @@ def test_the_map_counts_its_classes_and_its_mistakes():
 
 
 def test_items_show_their_prediction_labels_and_the_least_mass():
-    item = r.Item("7", [1], probabilities=[0.2, 0.1, 0.7], augmented=[0.3, 0.6, 0.1], neighbours=[r.Item("8", [0])], y_true=0)
+    item = r.Item(
+        "7", [1], probabilities=[0.2, 0.1, 0.7], augmented=[0.3, 0.6, 0.1], neighbours=[r.Item("8", [0])], y_true=0
+    )
     text = r.render(r.Report("t", classes=["cat", "dog", "cow"], examples=[item], doubtful=[item]))
     assert "predicted <b><bdi>cow</bdi></b>, 70.0\xa0%" in text
     assert 'class="least">10</td>' in text
@@ -389,7 +447,10 @@ def test_every_hostile_text_is_shown_and_none_becomes_markup():
 def test_a_name_that_is_no_valid_text_does_not_stop_the_report(tmp_path):
     broken = "photo-\udcff\x00.png"
     feature_map = r.FeatureMap(np.eye(2), [0, 1], names=[broken, broken])
-    path = r.write(r.Report(broken, classes=[broken, "b"], doubtful=[r.Item(broken)], feature_map=feature_map), tmp_path / "page.html")
+    path = r.write(
+        r.Report(broken, classes=[broken, "b"], doubtful=[r.Item(broken)], feature_map=feature_map),
+        tmp_path / "page.html",
+    )
     assert "photo-" in path.read_text("utf-8")
 
 
@@ -397,7 +458,9 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path):
     path = r.write(r.Report("first"), tmp_path / "new folder" / "page.html")
     assert path == tmp_path / "new folder" / "page.html"
     assert r.write(r.Report("the second title"), str(path)).read_text("utf-8").count("the second title") == 2
-    with pytest.raises(InputError, match=r"new folder cannot be written \(.*irectory.*Give the path of a file in a folder you own."):
+    with pytest.raises(
+        InputError, match=r"new folder cannot be written \(.*irectory.*Give the path of a file in a folder you own."
+    ):
         r.write(r.Report("third"), path.parent)
     with pytest.raises(InputError, match="cannot be written"):
         r.write(r.Report("third"), path / "below a file.html")
@@ -450,10 +513,22 @@ def test_the_projection_takes_a_sample_of_many_rows_and_copes_with_few(tmp_path)
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: r.Results([r.Column("a")], [r.Method("m", [])]), "method 'm' must have one value for each of the 1 columns; got 0."),
-        (lambda: r.Results([r.Column("a")], [], drawn=["b"]), "drawn must name columns of the results; got 'b', and the columns are a."),
-        (lambda: r.Curves("c", [1, 2], [r.Series("s", [1])]), "series 's' of 'c' must have one value for each of the 2 x values; got 1."),
-        (lambda: r.HeatMap("h", np.ones((2, 2)), ["a"], ["b", "c"]), "heat map 'h' has 1 row and 2 column names; got values (2, 2)."),
+        (
+            lambda: r.Results([r.Column("a")], [r.Method("m", [])]),
+            "method 'm' must have one value for each of the 1 columns; got 0.",
+        ),
+        (
+            lambda: r.Results([r.Column("a")], [], drawn=["b"]),
+            "drawn must name columns of the results; got 'b', and the columns are a.",
+        ),
+        (
+            lambda: r.Curves("c", [1, 2], [r.Series("s", [1])]),
+            "series 's' of 'c' must have one value for each of the 2 x values; got 1.",
+        ),
+        (
+            lambda: r.HeatMap("h", np.ones((2, 2)), ["a"], ["b", "c"]),
+            "heat map 'h' has 1 row and 2 column names; got values (2, 2).",
+        ),
         (
             lambda: r.FeatureMap(np.ones((2, 3)), [0, 0]),
             "points must be (n, 2); got shape (2, 3). For features use naysay.report.project_2d.",

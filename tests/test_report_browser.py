@@ -1,4 +1,5 @@
-"""The report in real Chromium: drawn, silent on the console and the network, sorting, hovering, typing, on a phone and in the dark.
+"""The report in real Chromium: drawn, silent on the console and the network, sorting, hovering, typing, on a phone and
+in the dark.
 
 Needs Debian's packages chromium and chromium-driver; without them these tests are skipped, and say so.
 """
@@ -20,15 +21,19 @@ from test_report import HOSTILE, example, hostile
 from naysay import report
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no Chromium here: apt-get install chromium chromium-driver")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="no Chromium here: apt-get install chromium chromium-driver"
+)
 
 # root may not use Chromium's sandbox; the rest keeps Chromium itself off the network
 FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run --disable-background-networking "
+    "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run "
+    "--disable-background-networking "
     "--disable-component-update --disable-sync --force-color-profile=srgb --window-size=1360,900"
 )
 NOT_FINITE = (
-    "return [...document.querySelectorAll('svg *')].filter(e => [...e.attributes].some(a => /NaN|undefined|Infinity/.test(a.value))).length"
+    "return [...document.querySelectorAll('svg *')].filter(e => [...e.attributes].some(a => "
+    "/NaN|undefined|Infinity/.test(a.value))).length"
 )
 OUTSIDE = """
 const clipped = (e) => e && e !== document.body && (getComputedStyle(e).overflowX !== 'visible' || clipped(e.parentElement));
@@ -41,7 +46,10 @@ return [...document.querySelectorAll('body *')].filter((e) => {
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages of a report")  # a path with spaces
-    return {"example": report.write(example(), folder / "example.html"), "hostile": report.write(hostile(), folder / "hostile.html")}
+    return {
+        "example": report.write(example(), folder / "example.html"),
+        "hostile": report.write(hostile(), folder / "hostile.html"),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +66,16 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def look(chromium, pages):
-    """Open a page on a screen; afterwards the console must be empty and nothing but the file itself may have been asked for."""
+    """Open a page on a screen; afterwards the console must be empty and nothing but the file itself may have been asked
+    for.
+    """
 
     def opened(name="example", width=1360, height=900, theme="light", phone=False):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
         chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+        chromium.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+        )
         chromium.get(pages[name].as_uri())
         return chromium
 
@@ -71,7 +83,11 @@ def look(chromium, pages):
     chromium.get_log("browser"), chromium.get_log("performance")
     yield opened
     assert chromium.get_log("browser") == []
-    asked = [entry["message"] for entry in chromium.get_log("performance") if '"Network.requestWillBeSent"' in entry["message"]]
+    asked = [
+        entry["message"]
+        for entry in chromium.get_log("performance")
+        if '"Network.requestWillBeSent"' in entry["message"]
+    ]
     assert asked
     assert [message for message in asked if '"url":"file:' not in message and '"url":"data:' not in message] == []
 
@@ -81,7 +97,9 @@ def find(driver, selector):
 
 
 def column(driver, table, number):
-    return driver.execute_script(f"return [...document.querySelector('{table}').tBodies[0].rows].map(r => r.cells[{number}].dataset.sort)")
+    return driver.execute_script(
+        f"return [...document.querySelector('{table}').tBodies[0].rows].map(r => r.cells[{number}].dataset.sort)"
+    )
 
 
 def tip(driver):
@@ -96,7 +114,9 @@ def hover(driver, element, x=0, y=0):
 
 
 def pixels(driver, selector):
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(find(driver, selector).screenshot_as_base64))).convert("RGB")).astype(int)
+    return np.asarray(
+        Image.open(io.BytesIO(base64.b64decode(find(driver, selector).screenshot_as_base64))).convert("RGB")
+    ).astype(int)
 
 
 def test_all_figures_are_drawn(look):
@@ -119,7 +139,9 @@ def test_the_map_shows_each_class_in_its_colour(look):
     driver = look()
     picture = pixels(driver, ".field").reshape(-1, 3)
     for k in range(10):
-        code = driver.execute_script(f"return getComputedStyle(document.documentElement).getPropertyValue('--c{k}')").strip()
+        code = driver.execute_script(
+            f"return getComputedStyle(document.documentElement).getPropertyValue('--c{k}')"
+        ).strip()
         # marks let 22 % of the white paper through
         mark = 0.78 * np.array([int(code[at : at + 2], 16) for at in (1, 3, 5)]) + 0.22 * 255
         assert (np.abs(picture - mark).max(1) <= 4).sum() > 200, k
@@ -224,14 +246,22 @@ def test_hovering_over_a_heat_map_and_over_dots_tells_their_values(look):
     hover(driver, cell)
     assert tip(driver).split("\n") == [f"{cell.text} %", "true class", "2", "not", "3"]
     hover(driver, find(driver, ".track[data-tip]"))
-    assert tip(driver).split("\n") == ["SCL-NL", "Estimated accuracy", "81.2 ± 6.1\xa0%", "Test accuracy", "86.2 ± 1.1\xa0%"]
+    assert tip(driver).split("\n") == [
+        "SCL-NL",
+        "Estimated accuracy",
+        "81.2 ± 6.1\xa0%",
+        "Test accuracy",
+        "86.2 ± 1.1\xa0%",
+    ]
 
 
 @pytest.mark.parametrize("name", ["example", "hostile"])
 @pytest.mark.parametrize("width", [320, 375, 768, 1360])
 def test_the_page_never_scrolls_sideways(look, name, width):
     driver = look(name, width, 812, phone=width < 500)
-    shown, wide, needed = driver.execute_script("const e = document.documentElement; return [innerWidth, e.clientWidth, e.scrollWidth]")
+    shown, wide, needed = driver.execute_script(
+        "const e = document.documentElement; return [innerWidth, e.clientWidth, e.scrollWidth]"
+    )
     assert shown == width
     assert needed == wide
     assert driver.execute_script(OUTSIDE) == []
@@ -247,7 +277,9 @@ def test_a_finger_on_a_phone_gets_a_tooltip_inside_the_screen(look):
     press = "arguments[0].dispatchEvent(new PointerEvent('pointerdown', {bubbles: true, clientX: arguments[1], clientY: arguments[2]}))"
     for share in (0, 0.5, 1):
         driver.execute_script(press, plot, left + share * width, top + height / 2)
-        box = driver.execute_script("const b = document.getElementById('tip').getBoundingClientRect(); return [b.left, b.right]")
+        box = driver.execute_script(
+            "const b = document.getElementById('tip').getBoundingClientRect(); return [b.left, b.right]"
+        )
         assert box[0] >= 0
         assert box[1] <= 375
 
@@ -274,7 +306,9 @@ def test_hostile_names_are_shown_and_do_nothing(look):
         hover(driver, find(driver, figure))
         assert HOSTILE[:40] in tip(driver)
     find(driver, "#results-table button").click()
-    assert driver.execute_script("return window.hacked === undefined && document.images.length === 0 && document.scripts.length === 2")
+    assert driver.execute_script(
+        "return window.hacked === undefined && document.images.length === 0 && document.scripts.length === 2"
+    )
 
 
 def test_the_policy_stops_scripts_that_an_audit_would_bring(chromium, tmp_path):
@@ -308,7 +342,8 @@ def test_a_keyboard_reaches_everything_and_shows_where_it_is(look):
 def test_the_page_prints_in_light_colours_even_in_the_dark(look):
     driver = look(theme="dark")
     driver.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+        "Emulation.setEmulatedMedia",
+        {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]},
     )
     try:
         assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

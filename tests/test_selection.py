@@ -13,7 +13,9 @@ K = 5
 
 def random_T(seed, n_classes=K):
     generator = torch.Generator().manual_seed(seed)
-    rows = torch.rand(n_classes, n_classes, dtype=torch.float64, generator=generator) + torch.eye(n_classes, dtype=torch.float64)
+    rows = torch.rand(n_classes, n_classes, dtype=torch.float64, generator=generator) + torch.eye(
+        n_classes, dtype=torch.float64
+    )
     return rows / rows.sum(1, keepdim=True)
 
 
@@ -22,14 +24,18 @@ def predictor(y, accuracy, seed, n_classes=K):
     generator = torch.Generator().manual_seed(seed)
     wrong = (y + torch.randint(1, n_classes, y.shape, generator=generator)) % n_classes
     predicted = torch.where(torch.rand(len(y), generator=generator) < accuracy, y, wrong)
-    return torch.nn.functional.one_hot(predicted, n_classes).double() * 2 + torch.rand(len(y), n_classes, generator=generator)
+    return torch.nn.functional.one_hot(predicted, n_classes).double() * 2 + torch.rand(
+        len(y), n_classes, generator=generator
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_expected_row_of_z_Tinv_is_the_one_hot_class_exactly(seed):
     T = random_T(seed)
     # sum_k T[y, k] * (e_k Tinv) = e_y; the error is that of one solve in float64 at a condition number below 100
-    assert torch.allclose(T @ selection.ordinary(torch.eye(K, dtype=torch.float64), T), torch.eye(K, dtype=torch.float64), atol=1e-12)
+    assert torch.allclose(
+        T @ selection.ordinary(torch.eye(K, dtype=torch.float64), T), torch.eye(K, dtype=torch.float64), atol=1e-12
+    )
 
 
 def test_for_uniform_labels_the_estimate_is_one_minus_the_scaled_rate_of_predicting_the_label():
@@ -39,7 +45,9 @@ def test_for_uniform_labels_the_estimate_is_one_minus_the_scaled_rate_of_predict
     assert estimate.value == pytest.approx(1 - (K - 1) * 1 / 6)
 
 
-@pytest.mark.parametrize("T", [None, random_T(7), transition.noisy(transition.uniform(K), 0.2)], ids=["uniform", "random", "noisy"])
+@pytest.mark.parametrize(
+    "T", [None, random_T(7), transition.noisy(transition.uniform(K), 0.2)], ids=["uniform", "random", "noisy"]
+)
 def test_estimates_agree_with_the_truth_within_their_standard_errors(T):
     y = torch.arange(20_000) % K
     logits = predictor(y, 0.8, seed=1)
@@ -97,7 +105,10 @@ def test_unlabelled_rows_are_left_out():
     comp = labels.from_indices([0, 1, -1, 2], K)
     logits = torch.rand(4, K)
     for criterion in selection.CRITERIA.values():
-        whole, part = criterion.estimate(logits, comp, None), criterion.estimate(logits[[0, 1, 3]], comp[[0, 1, 3]], None)
+        whole, part = (
+            criterion.estimate(logits, comp, None),
+            criterion.estimate(logits[[0, 1, 3]], comp[[0, 1, 3]], None),
+        )
         assert (whole.value, whole.standard_error) == (part.value, part.standard_error)
 
 
@@ -117,12 +128,21 @@ def test_hold_out_is_a_fixed_split_of_all_rows():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda c: selection.ure_accuracy(torch.zeros(3, K), c), r"got shape|must have the shape of comp, \(4, 5\); got \(3, 5\)"),
+        (
+            lambda c: selection.ure_accuracy(torch.zeros(3, K), c),
+            r"got shape|must have the shape of comp, \(4, 5\); got \(3, 5\)",
+        ),
         (lambda c: selection.ure_accuracy(torch.zeros(4), c), "or 4 class numbers"),
         (lambda c: selection.scel(torch.full((4, K), math.nan), c), "logits must be finite.*lower learning rate"),
-        (lambda c: selection.ure_accuracy(torch.zeros(4, K), c, torch.full((K, K), 1 / K)), "cannot be solved with.*scel needs no inverse"),
+        (
+            lambda c: selection.ure_accuracy(torch.zeros(4, K), c, torch.full((K, K), 1 / K)),
+            "cannot be solved with.*scel needs no inverse",
+        ),
         (lambda c: selection.ure_accuracy(torch.zeros(4, K), c * 0), "at least 2 labelled rows.*got 0"),
-        (lambda c: selection.compare(selection.scel(c, c), selection.ure_accuracy(c, c)), "one criterion on the same rows"),
+        (
+            lambda c: selection.compare(selection.scel(c, c), selection.ure_accuracy(c, c)),
+            "one criterion on the same rows",
+        ),
         (lambda c: selection.hold_out(5, 0.1), "at least 2 rows.*got 0 of 5 rows"),
         (lambda c: selection.criterion("ure-acuracy"), "unknown criterion.*did you mean ure-accuracy"),
     ],

@@ -61,7 +61,8 @@ def test_every_loss_trains_digits_as_the_docs_say(name, digits, comp):
     plain, _, remark = documented()[name]
     trained = train(Config(loss=name), digits.x_train, comp)
     accuracy = metrics.oracle_accuracy(trained.predictor.predict(digits.x_test), digits.y_test)
-    # 355 test digits: one is 0.3 points; other machines round differently, which moved losses that overfit by up to 4 points
+    # 355 test digits: one is 0.3 points; other machines round differently, which moved losses that overfit by up to 4
+    # points
     assert accuracy == pytest.approx(plain, abs=0.04)
     assert accuracy > 0.85 or len(remark) > 20, f"{name} reaches {accuracy:.3f}: docs/TRAINING.md must say why not 85 %"
 
@@ -85,7 +86,9 @@ def test_training_leaves_the_callers_random_state_alone(digits, comp):
 
 
 def test_one_epoch_equals_the_steps_written_out(digits, comp):
-    config = dataclasses.replace(FAST, epochs=1, schedule="constant", optimizer="sgd", learning_rate=0.1, weight_decay=1e-3)
+    config = dataclasses.replace(
+        FAST, epochs=1, schedule="constant", optimizer="sgd", learning_rate=0.1, weight_decay=1e-3
+    )
     trained = train(config, digits.x_train, comp)
     model = models.build("mlp", (1, 8, 8), 10, config.seed, hidden=32)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3)
@@ -123,7 +126,11 @@ def test_crop_and_flip_match_padding_then_slicing(padding, channels):
     assert seen.dtype == np.uint8
     for got, row in zip(seen, rows.tolist(), strict=True):
         (down, right), flip = views.shift[row].tolist(), bool(views.flip[row])
-        padded = np.pad(images[row], ((4, 4), (4, 4), (0, 0)), **({"mode": "reflect"} if padding == "reflect" else {"mode": "constant"}))
+        padded = np.pad(
+            images[row],
+            ((4, 4), (4, 4), (0, 0)),
+            **({"mode": "reflect"} if padding == "reflect" else {"mode": "constant"}),
+        )
         expected = padded[4 + down : 13 + down, 4 + right : 11 + right]
         assert np.array_equal(got, expected[:, ::-1] if flip else expected)
 
@@ -157,7 +164,9 @@ def test_images_with_crops_and_flips_train_convolutions(model):
     generator = np.random.default_rng(0)
     x = generator.integers(0, 256, (24, 12, 12, 3), dtype=np.uint8)
     comp = labels.from_indices(generator.integers(0, 4, 24), 4)
-    config = Config(model=model, epochs=2, batch_size=8, crop=2, flip=True, padding="zero", schedule="cosine", warmup_epochs=1)
+    config = Config(
+        model=model, epochs=2, batch_size=8, crop=2, flip=True, padding="zero", schedule="cosine", warmup_epochs=1
+    )
     trained = train(config, x, comp)
     assert trained.predictor.logits(x).shape == (24, 4)
     assert np.isfinite(trained.last_figures["loss"])
@@ -166,7 +175,8 @@ def test_images_with_crops_and_flips_train_convolutions(model):
 def test_mixed_precision_trains_to_nearly_the_same_place(digits, comp):
     full = train(dataclasses.replace(FAST, epochs=10), digits.x_train, comp)
     mixed = train(dataclasses.replace(FAST, epochs=10, precision="bf16-mixed"), digits.x_train, comp)
-    assert mixed.last_figures["loss"] == pytest.approx(full.last_figures["loss"], rel=0.05)  # bf16 keeps 8 bits of every product
+    # bf16 keeps 8 bits of every product
+    assert mixed.last_figures["loss"] == pytest.approx(full.last_figures["loss"], rel=0.05)
     assert mixed.last_figures["loss"] != full.last_figures["loss"]
 
 
@@ -224,14 +234,17 @@ def test_observers_add_figures_and_truth_enters_through_them_alone(digits, comp)
         assert 0 < figures["confidence_seen"] < figures["confidence_unseen"] < 1
         assert figures["confidence_augmented"] == pytest.approx(figures["confidence_seen"])
         assert figures["sharing_efficiency"] == pytest.approx(1 - 9 * figures["confidence_unseen"])
-        assert figures["train_accuracy"] * len(digits.y_train) == pytest.approx(round(figures["train_accuracy"] * len(digits.y_train)))
+        assert figures["train_accuracy"] * len(digits.y_train) == pytest.approx(
+            round(figures["train_accuracy"] * len(digits.y_train))
+        )
         assert figures["test_accuracy"] * 355 == pytest.approx(round(figures["test_accuracy"] * 355))
 
 
 @pytest.mark.parametrize("criterion", ["ure-accuracy", "ure-log-loss", "scel"])
 def test_the_best_epoch_is_kept_beside_the_last(digits, comp, criterion, tmp_path):
     prepared = prepare(digits.x_train, comp, criterion=criterion)
-    config = dataclasses.replace(FAST, epochs=6, learning_rate=0.05, schedule="constant")  # so high that epochs go up and down
+    # so high that epochs go up and down
+    config = dataclasses.replace(FAST, epochs=6, learning_rate=0.05, schedule="constant")
     trained = train(config, prepared.x, prepared.comp, held_out=prepared.held_out, folder=tmp_path)
     values = [figures["held_out"] for figures in trained.history]
     best = max(values) if criterion == "ure-accuracy" else min(values)
@@ -283,7 +296,9 @@ def test_fine_tuning_starts_from_the_encoder_of_a_file(tmp_path):
     from safetensors.torch import save_file
 
     encoder = models.build("resnet18", (3, 8, 8), 4, seed=9).encoder
-    half = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in encoder.state_dict().items()}
+    half = {
+        name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in encoder.state_dict().items()
+    }
     save_file(half, tmp_path / "encoder.safetensors")
     learner = build_learner(Config(model="resnet18", encoder=str(tmp_path / "encoder.safetensors")), (3, 8, 8), 4, None)
     for name, tensor in learner.model.encoder.state_dict().items():
@@ -298,7 +313,9 @@ def test_fine_tuning_starts_from_the_encoder_of_a_file(tmp_path):
 def test_a_model_of_ones_own_is_trained_and_resumed_with_dropout(digits, comp, tmp_path):
     def build():
         torch.manual_seed(3)
-        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 16), torch.nn.Dropout(0.5), torch.nn.Linear(16, 10))
+        return torch.nn.Sequential(
+            torch.nn.Flatten(), torch.nn.Linear(64, 16), torch.nn.Dropout(0.5), torch.nn.Linear(16, 10)
+        )
 
     config = dataclasses.replace(FAST, schedule="constant")
     whole = train(config, digits.x_train, comp, model=build())
@@ -333,7 +350,9 @@ def test_progress_is_drawn_only_where_asked_for(digits, comp, capsys):
 def test_a_config_comes_from_a_file(tmp_path):
     (tmp_path / "run.toml").write_text('loss = "fwd"\nlearning_rate = 1e-4\n[model_options]\nhidden = 8\n')
     (tmp_path / "run.json").write_text(json.dumps(PAPER.as_dict()))
-    assert Config.from_file(tmp_path / "run.toml") == Config(loss="fwd", learning_rate=1e-4, model_options={"hidden": 8})
+    assert Config.from_file(tmp_path / "run.toml") == Config(
+        loss="fwd", learning_rate=1e-4, model_options={"hidden": 8}
+    )
     assert Config.from_file(tmp_path / "run.json") == PAPER
 
 
@@ -389,7 +408,12 @@ def test_rows_labels_and_held_out_rows_must_belong_together(digits, comp):
     with pytest.raises(InputError, match="held-out rows must be like the training rows"):
         train(FAST, digits.x_train, comp, held_out=HeldOut(digits.x_train[:5], comp[:4]))
     with pytest.raises(InputError, match="cpe-i gives no class probabilities"):
-        train(dataclasses.replace(FAST, loss="cpe-i"), digits.x_train, comp, held_out=HeldOut(digits.x_train, comp, "scel"))
+        train(
+            dataclasses.replace(FAST, loss="cpe-i"),
+            digits.x_train,
+            comp,
+            held_out=HeldOut(digits.x_train, comp, "scel"),
+        )
     with pytest.raises(InputError, match="crop and flip are for images"):
         train(dataclasses.replace(FAST, flip=True), torch.rand(20, 3), comp[:20])
     with pytest.raises(InputError, match=r"takes rows of shape \(1, 8, 8\).*got \(64,\)"):
@@ -400,7 +424,9 @@ def test_rows_labels_and_held_out_rows_must_belong_together(digits, comp):
 
 def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(tmp_path):
     x, comp = torch.rand(100, 4) * 2 - 1, labels.from_indices(np.arange(100) % 3, 3)
-    config = Config(loss="ure", model="linear", epochs=50, optimizer="sgd", learning_rate=1e-2, batch_size=50, schedule="constant")
+    config = Config(
+        loss="ure", model="linear", epochs=50, optimizer="sgd", learning_rate=1e-2, batch_size=50, schedule="constant"
+    )
     train(dataclasses.replace(config, epochs=2), x, comp, folder=tmp_path)
     kept = (tmp_path / "checkpoint.safetensors").read_bytes()
 
@@ -409,8 +435,12 @@ def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(tmp_path):
             snapshot.predictor.model.head.weight.fill_(3e38)
         return {}
 
-    with pytest.raises(Diverged, match=r"diverged in epoch 1 at learning rate 1e\+30.*Try a tenth of the learning rate"):
+    with pytest.raises(
+        Diverged, match=r"diverged in epoch 1 at learning rate 1e\+30.*Try a tenth of the learning rate"
+    ):
         train(dataclasses.replace(config, learning_rate=1e30, optimizer="adamw"), x, comp)
-    with pytest.raises(Diverged, match=rf"epoch 4 at learning rate 0.01.*The checkpoint of epoch 3 stays in {tmp_path}"):
+    with pytest.raises(
+        Diverged, match=rf"epoch 4 at learning rate 0.01.*The checkpoint of epoch 3 stays in {tmp_path}"
+    ):
         train(config, x, comp, folder=tmp_path, observers=[explode], checkpoint_every=5)
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == kept

@@ -32,11 +32,15 @@ def one_thread():
 @pytest.fixture
 def problem():
     generator = torch.Generator().manual_seed(0)
-    return torch.randn(120, 6, generator=generator), labels.from_indices(torch.randint(0, 4, (120,), generator=generator), 4)
+    return torch.randn(120, 6, generator=generator), labels.from_indices(
+        torch.randint(0, 4, (120,), generator=generator), 4
+    )
 
 
 def run_worker(what, folder):
-    done = subprocess.run([sys.executable, WORKER, what, folder], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, WORKER, what, folder], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -100,7 +104,9 @@ def test_a_finished_run_is_not_trained_again(problem, tmp_path):
 def test_resume_false_starts_over(problem, tmp_path):
     train(CONFIG, *problem, folder=tmp_path)
     other = dataclasses.replace(CONFIG, seed=5)
-    assert same_weights(train(other, *problem, folder=tmp_path, resume=False).predictor, train(other, *problem).predictor)
+    assert same_weights(
+        train(other, *problem, folder=tmp_path, resume=False).predictor, train(other, *problem).predictor
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +128,13 @@ def test_a_checkpoint_of_another_run_is_refused_by_name(problem, tmp_path, chang
     options = {"T": transition.noisy(transition.uniform(4), 0.1)} if "T" in change else {}
     options |= {"held_out": HeldOut(x, comp)} if "held_out" in change else {}
     with pytest.raises(InputError, match=f"belongs to another run: it {message}.*Use another folder, or resume=False"):
-        train(config, x + change.get("x", 0), comp.roll(1, dims=0) if "comp" in change else comp, folder=tmp_path, **options)
+        train(
+            config,
+            x + change.get("x", 0),
+            comp.roll(1, dims=0) if "comp" in change else comp,
+            folder=tmp_path,
+            **options,
+        )
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
@@ -130,7 +142,9 @@ def test_a_broken_checkpoint_is_named_and_left_alone(problem, tmp_path):
     train(CONFIG, *problem, folder=tmp_path)
     file = tmp_path / "checkpoint.safetensors"
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(InputError, match=r"checkpoint.safetensors cannot be read as a checkpoint.*Remove it to start over"):
+    with pytest.raises(
+        InputError, match=r"checkpoint.safetensors cannot be read as a checkpoint.*Remove it to start over"
+    ):
         train(CONFIG, *problem, folder=tmp_path)
     from safetensors.torch import save_file
 
@@ -146,7 +160,9 @@ def refuse(snapshot):
 def test_a_folder_that_cannot_be_written_is_an_error_before_training(problem, tmp_path):
     (tmp_path / "file").write_text("in the way")
     for folder in ("/proc/naysay", tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(InputError, match=r"checkpoint.safetensors cannot be written \(.*Choose a place that you may write to"):
+        with pytest.raises(
+            InputError, match=r"checkpoint.safetensors cannot be written \(.*Choose a place that you may write to"
+        ):
             train(CONFIG, *problem, folder=folder, observers=[refuse])
     assert (tmp_path / "file").read_text() == "in the way"
 
@@ -175,7 +191,9 @@ class FullDisk:
 def test_a_full_disk_is_an_error_before_training_and_leaves_nothing(problem, tmp_path):
     with (
         FullDisk(20_000),
-        pytest.raises(InputError, match=r"has no room for checkpoint.safetensors \(about 0.1 MB are needed\).*Free some space"),
+        pytest.raises(
+            InputError, match=r"has no room for checkpoint.safetensors \(about 0.1 MB are needed\).*Free some space"
+        ),
     ):
         train(CONFIG, *problem, folder=tmp_path, observers=[refuse])
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,6 @@
-"""One training on several processes, under torchrun and on Ray: it ends where one process ends, and one failure ends all."""
+"""One training on several processes, under torchrun and on Ray: it ends where one process ends, and one failure ends
+all.
+"""
 
 import json
 import os
@@ -21,8 +23,8 @@ from naysay.training import Config, Diverged, HeldOut, Predictor, spread, train,
 # tests that open ports run one after another: a free port that one has found must not be another's
 pytestmark = pytest.mark.xdist_group("ports")
 
-# Two processes add the same numbers in another order; over some dozen AdamW steps of float32 that came to 6e-8. A step that went wrong
-# moves weights by the learning rate, 3e-3.
+# Two processes add the same numbers in another order; over some dozen AdamW steps of float32 that came to 6e-8. A step
+# that went wrong moves weights by the learning rate, 3e-3.
 ROUNDING = 1e-5
 
 CONFIG = Config(epochs=4, batch_size=50, model_options={"hidden": 16})
@@ -48,7 +50,9 @@ def test_a_process_that_nobody_placed_is_alone(monkeypatch):
     assert here() is ALONE
     assert spread(CONFIG).world_size == 1
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(InputError, match=r"RANK, LOCAL_RANK, MASTER_ADDR, MASTER_PORT is not set\. Start them with torchrun"):
+    with pytest.raises(
+        InputError, match=r"RANK, LOCAL_RANK, MASTER_ADDR, MASTER_PORT is not set\. Start them with torchrun"
+    ):
         here()
 
 
@@ -75,7 +79,9 @@ def test_fit_under_torchrun_is_fit_and_speaks_once(tmp_path):
     assert apart(*(Predictor.load(tmp_path / name / "model.safetensors") for name in ("one", "two"))) < ROUNDING
     assert json.loads((tmp_path / "two" / "run.json").read_text())["hardware"]["processes"] == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]  # nothing unfinished is left
-    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == sorted(
+        path.name for path in (tmp_path / "one").iterdir()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +103,9 @@ def kill_once(mark):
 
 
 def test_two_ray_workers_take_the_steps_of_one_process_even_when_one_is_killed(cluster, tmp_path):
-    killed = train_on_ray(CONFIG, **problem(), workers=2, folder=tmp_path / "run", observers=[kill_once(tmp_path / "mark")])
+    killed = train_on_ray(
+        CONFIG, **problem(), workers=2, folder=tmp_path / "run", observers=[kill_once(tmp_path / "mark")]
+    )
     alone = train(CONFIG, **problem())
     assert (tmp_path / "mark").exists()
     assert apart(killed.predictor, alone.predictor) < ROUNDING
@@ -108,7 +116,8 @@ def test_two_ray_workers_take_the_steps_of_one_process_even_when_one_is_killed(c
     epochs = [json.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()]
     assert [line["epoch"] for line in epochs if line["kind"] == "epoch"] == [1, 2, 3, 4]
     assert torch.equal(
-        Predictor.load(tmp_path / "run" / "checkpoint.safetensors").predict(problem()["x"]), alone.predictor.predict(problem()["x"])
+        Predictor.load(tmp_path / "run" / "checkpoint.safetensors").predict(problem()["x"]),
+        alone.predictor.predict(problem()["x"]),
     )
 
 

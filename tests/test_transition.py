@@ -73,14 +73,17 @@ def test_samples_follow_T(n_labels, replace):
 def test_without_replacement_a_class_is_named_once_and_never_the_true_one():
     y = torch.arange(5).repeat(200)
     drawn = transition.sample(y, transition.uniform(5), 4, seed=0)
-    assert torch.equal(drawn.sort(1).values, torch.stack([torch.tensor([k for k in range(5) if k != c]) for c in y.tolist()]))
+    assert torch.equal(
+        drawn.sort(1).values, torch.stack([torch.tensor([k for k in range(5) if k != c]) for c in y.tolist()])
+    )
 
 
 def test_second_draw_without_replacement_follows_what_the_first_left():
     T = torch.tensor([[0, 0.7, 0.2, 0.1], [0.7, 0, 0.2, 0.1], [0.7, 0.2, 0, 0.1], [0.7, 0.2, 0.1, 0]])
     drawn = transition.sample(torch.zeros(100_000, dtype=torch.int64), T, 2, seed=0)
     after_one = drawn[drawn[:, 0] == 1, 1]
-    assert float((after_one == 2).double().mean()) == pytest.approx(2 / 3, abs=0.01)  # 0.2 / (0.2 + 0.1), five standard errors
+    # 0.2 / (0.2 + 0.1), five standard errors
+    assert float((after_one == 2).double().mean()) == pytest.approx(2 / 3, abs=0.01)
 
 
 def test_labels_depend_on_the_seed_alone():
@@ -113,12 +116,24 @@ def test_counting_gives_back_T_from_infinitely_many_labels():
     ("call", "text"),
     [
         (lambda: transition.uniform(2), "ordinary labels in disguise"),
-        (lambda: transition.human("clcifar11"), "unknown published transition matrix 'clcifar11': did you mean clcifar10"),
+        (
+            lambda: transition.human("clcifar11"),
+            "unknown published transition matrix 'clcifar11': did you mean clcifar10",
+        ),
         (lambda: transition.biased(10, "mild"), "unknown strength 'mild'"),
-        (lambda: transition.biased(10, (0.5, 0.6)), "the groups' shares must be at least 0 and sum to 1; got [0.5, 0.6]."),
+        (
+            lambda: transition.biased(10, (0.5, 0.6)),
+            "the groups' shares must be at least 0 and sum to 1; got [0.5, 0.6].",
+        ),
         (lambda: transition.noisy(transition.uniform(4), 1.2), "the noise rate must be 0 to 1; got 1.2."),
-        (lambda: transition.validate(torch.ones(3, 4)), "T must be a (K, K) matrix, a row per true class; got shape (3, 4)."),
-        (lambda: transition.validate(torch.ones(3, 3)), "rows of T must sum to 1; row 0 sums to 3. Divide each row by its sum."),
+        (
+            lambda: transition.validate(torch.ones(3, 4)),
+            "T must be a (K, K) matrix, a row per true class; got shape (3, 4).",
+        ),
+        (
+            lambda: transition.validate(torch.ones(3, 3)),
+            "rows of T must sum to 1; row 0 sums to 3. Divide each row by its sum.",
+        ),
         (lambda: transition.validate([[0, 0.9, 0.5], [0.5, 0, 0.5], [0.5, 0.1, 0]]), "Its columns do: pass T.T."),
         (lambda: transition.validate([[2.0, -1, 0], [0, 1, 0], [0, 0, 1]]), "T must hold probabilities"),
         (lambda: transition.validate(transition.uniform(4), 5), "got 4 rows for 5 classes"),
@@ -129,7 +144,10 @@ def test_counting_gives_back_T_from_infinitely_many_labels():
             "n_labels must be 1 to 3, the classes T can name for every true class; got 4.",
         ),
         (lambda: transition.oracle_empirical([0], labels.from_indices([1], 3)), "class 1 has no labelled instance"),
-        (lambda: transition.oracle_empirical([0, 1], labels.from_indices([1], 3)), "one class number per row of comp; got (2,) for 1 rows"),
+        (
+            lambda: transition.oracle_empirical([0, 1], labels.from_indices([1], 3)),
+            "one class number per row of comp; got (2,) for 1 rows",
+        ),
     ],
 )
 def test_bad_input_is_told_what_is_wrong_and_the_way_out(call, text):

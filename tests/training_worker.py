@@ -1,7 +1,7 @@
 """A program for the tests that kill processes: it imports torch once and forks, so that each victim costs milliseconds.
 
-`python training_worker.py kill FOLDER` trains in children that are killed, then to the end; `... pair FOLDER` trains on two processes.
-Both print one JSON line.
+`python training_worker.py kill FOLDER` trains in children that are killed, then to the end; `... pair FOLDER` trains on
+two processes. Both print one JSON line.
 """
 
 import json
@@ -47,7 +47,9 @@ def train_killed(folder):
 
 
 def kill(folder):
-    """Kill a training at random moments, and in the middle of writing; the epochs that each kill left, and whether the end is the same."""
+    """Kill a training at random moments, and in the middle of writing; the epochs that each kill left, and whether the
+    end is the same.
+    """
     generator = np.random.default_rng(0)
     place = folder / "killed"
     kept = place / "checkpoint.safetensors"
@@ -59,7 +61,8 @@ def kill(folder):
     for attempt in range(6):
         before = kept.stat().st_mtime_ns if kept.exists() else 0
         child = fork(lambda: train_killed(place))
-        wait_until(lambda before=before: kept.exists() and kept.stat().st_mtime_ns != before)  # at least one epoch further
+        # at least one epoch further
+        wait_until(lambda before=before: kept.exists() and kept.stat().st_mtime_ns != before)
         if attempt % 2:
             wait_until(unfinished)
         else:
@@ -83,7 +86,14 @@ def kill(folder):
 
 
 def train_share(rank, port, folder):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", RANK=str(rank), LOCAL_RANK=str(rank), NODE_RANK="0")
+    os.environ.update(
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        WORLD_SIZE="2",
+        RANK=str(rank),
+        LOCAL_RANK=str(rank),
+        NODE_RANK="0",
+    )
     fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
     fabric.launch()
     x, comp = problem()
@@ -109,7 +119,10 @@ def pair(folder):
         config = Config(loss=loss, epochs=3, batch_size=50, model_options={"hidden": 16})
         one = train(config, x, comp, fabric=one_device(config))
         start = train(Config(**{**config.as_dict(), "epochs": 1, "learning_rate": 1e-12}), x, comp)
-        both = [Predictor.load(folder / loss / "checkpoint.safetensors"), Predictor.load(folder / f"{loss}.rank1.safetensors")]
+        both = [
+            Predictor.load(folder / loss / "checkpoint.safetensors"),
+            Predictor.load(folder / f"{loss}.rank1.safetensors"),
+        ]
         far = [max(float((t - one.predictor.tensors()[n]).abs().max()) for n, t in p.tensors().items()) for p in both]
         moved = max(float((t - one.predictor.tensors()[n]).abs().max()) for n, t in start.predictor.tensors().items())
         losses = json.loads((folder / f"{loss}.rank1.json").read_text())

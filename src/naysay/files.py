@@ -1,8 +1,8 @@
 """Files that are whole at every moment: a kill -9 or a full disk leaves the old one or the new one, never a piece.
 
-A file is written beside its place under a hidden name of its own, so that two writers never meet, forced to disk, renamed over the old
-one, and the folder forced to disk. The name keeps the ending, for writers that go by it. What the system says of a place that cannot
-be written becomes one sentence (`told`).
+A file is written beside its place under a hidden name of its own, so that two writers never meet, forced to disk,
+renamed over the old one, and the folder forced to disk. The name keeps the ending, for writers that go by it. What the
+system says of a place that cannot be written becomes one sentence (`told`).
 """
 
 import errno
@@ -78,7 +78,9 @@ def sweep(path: Path) -> None:
 
 
 def probe(path: Path, n_bytes: int) -> None:
-    """Write `n_bytes` beside `path` as a test and remove them, so that a full disk or a read-only folder shows before the work."""
+    """Write `n_bytes` beside `path` as a test and remove them, so that a full disk or a read-only folder shows before
+    the work.
+    """
     temporary = beside(path)
     with told(path, n_bytes=n_bytes):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +110,8 @@ def refusal(path: Path, error: OSError, way_out: str = WAY_OUT, n_bytes: int | N
     if error.errno in FULL:
         need = "" if n_bytes is None else f" (about {n_bytes / 1e6:.1f} MB are needed)"
         return InputError(
-            f"the disk of {path.parent} has no room for {path.name}{need}: {reason}. Free some space or choose another folder."
+            f"the disk of {path.parent} has no room for {path.name}{need}: {reason}. Free some space or choose "
+            "another folder."
         )
     return InputError(f"{path} cannot be written ({reason}). {way_out}")
 

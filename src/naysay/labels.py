@@ -1,7 +1,8 @@
 """Labels: everything that says "not this class" becomes one (n, K) float matrix, `comp`.
 
-A row's mass says "not this class" and sums to 1: one label is one-hot, m labels weigh 1/m each, a label given twice weighs twice.
-A row of zeros is unlabelled. Augmented labels (soft rows) have the same type, so that every later stage takes one thing.
+A row's mass says "not this class" and sums to 1: one label is one-hot, m labels weigh 1/m each, a label given twice
+weighs twice. A row of zeros is unlabelled. Augmented labels (soft rows) have the same type, so that every later stage
+takes one thing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,8 @@ def from_indices(y: Any, n_classes: int, *, contradictions: Contradictions = "ra
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise InputError(
-            f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {int(columns[at])} in row {int(rows[at])}. "
+            f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {int(columns[at])} in row "
+            f"{int(rows[at])}. "
             "If the classes are counted from 1, subtract 1."
         )
     given = columns != UNLABELLED
@@ -54,7 +56,9 @@ def from_signed(votes: Any, n_classes: int, *, contradictions: Contradictions = 
         raise InputError(f"votes must be (n,) or (n, m), one column per labelling function; got shape {array.shape}.")
     if array.size and np.abs(array).max() > n_classes:
         worst = int(array.flat[np.abs(array).argmax()])
-        raise InputError(f"votes must be -{n_classes} to {n_classes} (0 abstains, classes are counted from 1); got {worst}.")
+        raise InputError(
+            f"votes must be -{n_classes} to {n_classes} (0 abstains, classes are counted from 1); got {worst}."
+        )
     counts = np.zeros((len(array), n_classes), dtype=np.int64)
     for k in range(1, n_classes + 1):
         counts[:, k - 1] += (array == -k).sum(1)
@@ -77,11 +81,11 @@ def from_table(
 ) -> Tensor:
     """Long rows (item, label, and optionally annotator and options shown) as `comp` (n, K).
 
-    `table` is anything with columns by name: a dict of lists, a pandas DataFrame, a pyarrow Table. The result's rows follow
-    `items`, or the items in order of first appearance (`unique_items`); its columns follow `classes`, or the sorted names of all
-    labels and options. An empty or missing label says nothing. With `annotator`, one annotator naming the same class of the
-    same item twice counts once. With `options` (a list per row, or names joined by "|"), a label that was not among the options
-    shown is an error.
+    `table` is anything with columns by name: a dict of lists, a pandas DataFrame, a pyarrow Table. The result's rows
+    follow `items`, or the items in order of first appearance (`unique_items`); its columns follow `classes`, or the
+    sorted names of all labels and options. An empty or missing label says nothing. With `annotator`, one annotator
+    naming the same class of the same item twice counts once. With `options` (a list per row, or names joined by "|"), a
+    label that was not among the options shown is an error.
     """
     item_column, label_column = column(table, item), column(table, label)
     shown = [frozenset(listed(cell)) for cell in column(table, options)] if options is not None else None
@@ -98,13 +102,21 @@ def from_table(
     who = column(table, annotator) if annotator is not None else None
     for at, (name, its_label) in enumerate(zip(item_column, label_column, strict=True)):
         if name not in item_number:
-            raise InputError(f"row {at} labels item {name!r}, which is not among the {len(item_list)} items; drop the row or add the item.")
+            raise InputError(
+                f"row {at} labels item {name!r}, which is not among the {len(item_list)} items; drop the row or add "
+                "the item."
+            )
         if is_missing(its_label):
             continue
         if its_label not in class_number:
-            raise InputError(f"row {at} names class {its_label!r}, which is not among the classes {_few(classes)}; correct its spelling.")
+            raise InputError(
+                f"row {at} names class {its_label!r}, which is not among the classes {_few(classes)}; correct its "
+                "spelling."
+            )
         if shown is not None and its_label not in shown[at]:
-            raise InputError(f"row {at} names class {its_label!r}, which was not among the options shown {_few(shown[at])}.")
+            raise InputError(
+                f"row {at} names class {its_label!r}, which was not among the options shown {_few(shown[at])}."
+            )
         pair = item_number[name], class_number[its_label]
         if who is not None:
             if (who[at], *pair) in seen:
@@ -136,7 +148,10 @@ def column_names(table: Any) -> list[Any]:
     """The names of a table's columns."""
     names = getattr(table, "column_names", None)
     if names is None and not (hasattr(table, "__getitem__") and hasattr(table, "__iter__")):
-        raise InputError(f"table must have columns by name (a dict of lists, a DataFrame, a pyarrow Table); got {type(table).__name__}.")
+        raise InputError(
+            "table must have columns by name (a dict of lists, a DataFrame, a pyarrow Table); got "
+            f"{type(table).__name__}."
+        )
     return list(table if names is None else names)
 
 
@@ -144,17 +159,29 @@ def listed(cell: Any) -> tuple[Any, ...]:
     """The options of a cell in the order shown, each once: a list, names joined by "|", or a single option."""
     if is_missing(cell):
         return ()
-    parts = [part.strip() for part in cell.split("|")] if isinstance(cell, str) else cell if hasattr(cell, "__iter__") else [cell]
+    parts = (
+        [part.strip() for part in cell.split("|")]
+        if isinstance(cell, str)
+        else cell
+        if hasattr(cell, "__iter__")
+        else [cell]
+    )
     return tuple(dict.fromkeys(part for part in parts if not is_missing(part)))
 
 
 def is_missing(value: Any) -> bool:
     """Whether a cell is empty: None, NaN, or text of nothing but spaces."""
-    return bool(value is None or (isinstance(value, str) and not value.strip()) or (isinstance(value, float) and np.isnan(value)))
+    return bool(
+        value is None
+        or (isinstance(value, str) and not value.strip())
+        or (isinstance(value, float) and np.isnan(value))
+    )
 
 
 def validate(comp: Any, n_classes: int | None = None) -> Tensor:
-    """`comp` as a float tensor (n, K) whose rows are known to be non-negative and to sum to 1, or to 0 where unlabelled."""
+    """`comp` as a float tensor (n, K) whose rows are known to be non-negative and to sum to 1, or to 0 where
+    unlabelled.
+    """
     tensor = torch.as_tensor(comp)
     if tensor.ndim != 2:
         raise InputError(
@@ -171,7 +198,10 @@ def validate(comp: Any, n_classes: int | None = None) -> Tensor:
     check_n_classes(tensor.shape[1])
     if not bool(torch.isfinite(tensor).all()) or bool((tensor < 0).any()):
         at = int((~torch.isfinite(tensor) | (tensor < 0)).any(1).nonzero()[0])
-        raise InputError(f"comp must hold finite numbers of at least 0; got {[round(v, 4) for v in tensor[at].tolist()]} in row {at}.")
+        raise InputError(
+            f"comp must hold finite numbers of at least 0; got {[round(v, 4) for v in tensor[at].tolist()]} in row "
+            f"{at}."
+        )
     sums = tensor.double().sum(1)
     off = ((sums - 1).abs() > ROW_SUM_TOLERANCE) & (sums != 0)
     if bool(off.any()):
@@ -203,8 +233,10 @@ def _from_counts(counts: NDArray[np.int64], contradictions: str, items: Sequence
         at = int(np.flatnonzero(everything)[0])
         where = f"row {at}" if items is None else f"item {items[at]!r}"
         raise InputError(
-            f"{where} names every class as wrong, which cannot be ({int(everything.sum())} such rows); drop its labels, "
-            'or pass contradictions="unlabel" (ignore such rows) or "keep" (weigh the classes by how often they were named).'
+            f"{where} names every class as wrong, which cannot be ({int(everything.sum())} such rows); drop its "
+            "labels, "
+            'or pass contradictions="unlabel" (ignore such rows) or "keep" (weigh the classes by how often they were '
+            "named)."
         )
     if contradictions == "unlabel":
         counts = np.where(everything[:, None], 0, counts)
@@ -214,8 +246,13 @@ def _from_counts(counts: NDArray[np.int64], contradictions: str, items: Sequence
 
 def _entries(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """The (row, class) entries of (n,), (n, m) or ragged class numbers, and n."""
-    if isinstance(y, list | tuple) and any(isinstance(row, list | tuple | np.ndarray | Tensor | set | frozenset) for row in y):
-        lists = [_integers(list(row) if isinstance(row, set | frozenset) else row, f"row {i}").reshape(-1) for i, row in enumerate(y)]
+    if isinstance(y, list | tuple) and any(
+        isinstance(row, list | tuple | np.ndarray | Tensor | set | frozenset) for row in y
+    ):
+        lists = [
+            _integers(list(row) if isinstance(row, set | frozenset) else row, f"row {i}").reshape(-1)
+            for i, row in enumerate(y)
+        ]
         rows = np.repeat(np.arange(len(lists)), [len(row) for row in lists])
         return rows, np.concatenate([np.empty(0, dtype=np.int64), *lists]), len(lists)
     array = _integers(y, "y")
@@ -233,7 +270,9 @@ def _integers(values: Any, what: str) -> NDArray[np.int64]:
             "For class names use naysay.labels.from_table or naysay.ComplementaryClassifier."
         )
     if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.trunc(array)).all()):
-        raise InputError(f"{what} must hold whole class numbers; got fractions or NaN. For soft labels use naysay.labels.validate.")
+        raise InputError(
+            f"{what} must hold whole class numbers; got fractions or NaN. For soft labels use naysay.labels.validate."
+        )
     return array.astype(np.int64)
 
 

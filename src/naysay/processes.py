@@ -1,7 +1,8 @@
 """Several processes that do one thing together: torch's process group under torchrun's names.
 
-Whoever starts the processes (torchrun, a scheduler's script, a Ray worker) says by RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
-MASTER_ADDR and MASTER_PORT which of them this one is. Every process runs the same program; the first one alone (rank 0) writes and speaks.
+Whoever starts the processes (torchrun, a scheduler's script, a Ray worker) says by RANK, WORLD_SIZE, LOCAL_RANK,
+LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT which of them this one is. Every process runs the same program; the first
+one alone (rank 0) writes and speaks.
 A lone process is `ALONE`: there every method returns what it was given and nothing is sent.
 """
 
@@ -46,7 +47,8 @@ class Processes:
             return torch.device("cpu")
         if self.local_size > torch.cuda.device_count():
             raise InputError(
-                f"each process needs a GPU of its own; got {self.local_size} processes and {torch.cuda.device_count()} GPUs. Start fewer."
+                f"each process needs a GPU of its own; got {self.local_size} processes and "
+                f"{torch.cuda.device_count()} GPUs. Start fewer."
             )
         return torch.device("cuda", self.local) if self.size > 1 else torch.device("cuda")
 
@@ -100,7 +102,8 @@ def here() -> Processes:
     missing = [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
         raise InputError(
-            f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set. Start them with torchrun, or unset it."
+            f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set. Start them with "
+            "torchrun, or unset it."
         )
     local = int(os.environ["LOCAL_RANK"])
     return Processes(int(os.environ["RANK"]), size, local, int(os.environ.get("LOCAL_WORLD_SIZE", size)))
@@ -124,9 +127,11 @@ def join() -> Processes:
 
 @contextmanager
 def one_voice() -> Iterator[Processes]:
-    """The place of this process; when several fail, the first to do so tells why, and the others, which fail because of it, end in silence.
+    """The place of this process; when several fail, the first to do so tells why, and the others, which fail because of
+    it, end in silence.
 
-    torchrun then ends whatever is still waiting for them, by a signal, on which they leave as on an error: nothing unfinished stays behind.
+    torchrun then ends whatever is still waiting for them, by a signal, on which they leave as on an error: nothing
+    unfinished stays behind.
     """
     place = here()
     if place.size == 1:
@@ -152,7 +157,8 @@ def _leave(number: int, frame: object) -> NoReturn:
 
 
 def _is_first_to_fail(store: "Store") -> bool:
-    # the store outlives a process that fails, as torchrun holds it; where a process held it and is gone, that one failed first
+    # the store outlives a process that fails, as torchrun holds it; where a process held it and is gone, that one
+    # failed first
     try:
         return bool(store.add(f"naysay/failed/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", 1) == 1)
     except torch.distributed.DistError:

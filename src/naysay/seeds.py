@@ -23,7 +23,8 @@ def torch_stream(seed: int, name: str, device: torch.device | str = "cpu") -> to
 
 @contextmanager
 def lent(seed: int, name: str, device: torch.device | str = "cpu") -> Iterator[None]:
-    """Inside, torch's global generators draw the stream `name`, for modules that take no other; after it they are as they were.
+    """Inside, torch's global generators draw the stream `name`, for modules that take no other; after it they are as
+    they were.
 
     Those of the CPU and of `device`: no other GPU is asked for its state.
     """

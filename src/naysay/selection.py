@@ -1,12 +1,14 @@
-"""Choosing settings without a single ordinary label: three criteria on held-out complementary labels, each with its standard error.
+"""Choosing settings without a single ordinary label: three criteria on held-out complementary labels, each with its
+standard error.
 
-Complementary labels z of a row of class y have the mean T[y]; a = z Tinv therefore has the mean e_y, and the mean over rows of
-sum_j a_j loss_j is an unbiased risk estimate (URE) of the ordinary risk, for the 0-1 loss and for the log loss (Ishida et al. 2019).
-SCEL, the mean of -log (p T)_k, is the log likelihood of the labels that were given (Lin and Lin 2023); it needs no inverse of T.
+Complementary labels z of a row of class y have the mean T[y]; a = z Tinv therefore has the mean e_y, and the mean over
+rows of sum_j a_j loss_j is an unbiased risk estimate (URE) of the ordinary risk, for the 0-1 loss and for the log loss
+(Ishida et al. 2019). SCEL, the mean of -log (p T)_k, is the log likelihood of the labels that were given (Lin and Lin
+2023); it needs no inverse of T.
 
-An estimate is noisy: with 5,000 single labels the standard error of `ure_accuracy` is about 1.4 points at K = 10 and 3.5 at K = 20.
-So compare candidates on the same rows with `compare`, and never read the estimate as an accuracy. Rows without labels say nothing
-and are left out.
+An estimate is noisy: with 5,000 single labels the standard error of `ure_accuracy` is about 1.4 points at K = 10 and
+3.5 at K = 20. So compare candidates on the same rows with `compare`, and never read the estimate as an accuracy. Rows
+without labels say nothing and are left out.
 """
 
 import math
@@ -38,7 +40,9 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Comparison:
-    """First minus second on the same rows: the mean difference, its standard error, z, and the two-sided normal p value."""
+    """First minus second on the same rows: the mean difference, its standard error, z, and the two-sided normal p
+    value.
+    """
 
     difference: float
     standard_error: float
@@ -47,7 +51,9 @@ class Comparison:
 
 
 def ure_accuracy(predicted: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
-    """The accuracy, estimated: mean_i sum_k z_ik Tinv[k, prediction_i]. `predicted` is logits (n, K) or class numbers (n,)."""
+    """The accuracy, estimated: mean_i sum_k z_ik Tinv[k, prediction_i]. `predicted` is logits (n, K) or class numbers
+    (n,).
+    """
     comp = labels.validate(comp).double()
     predicted = torch.as_tensor(predicted).to(comp.device)
     if predicted.ndim == 2:
@@ -58,7 +64,9 @@ def ure_accuracy(predicted: Tensor, comp: Tensor, T: Tensor | None = None) -> Es
             f"got shape {tuple(predicted.shape)} of {predicted.dtype}."
         )
     explained = ordinary(comp, T)
-    return _estimate("ure-accuracy", explained.gather(1, predicted.long()[:, None])[:, 0], comp, worst=float(explained.min()))
+    return _estimate(
+        "ure-accuracy", explained.gather(1, predicted.long()[:, None])[:, 0], comp, worst=float(explained.min())
+    )
 
 
 def ure_log_loss(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
@@ -69,10 +77,13 @@ def ure_log_loss(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estim
 
 
 def scel(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
-    """The log loss of the complementary labels themselves (surrogate complementary estimation loss): mean_i sum_k z_ik * -log (p_i T)_k."""
+    """The log loss of the complementary labels themselves (surrogate complementary estimation loss): mean_i sum_k z_ik
+    * -log (p_i T)_k.
+    """
     comp = labels.validate(comp).double()
     named = _logits(logits, comp).softmax(1) @ _transition(T, comp)
-    # a label that the model calls impossible costs 708, not infinity: otherwise one such row would make models incomparable
+    # a label that the model calls impossible costs 708, not infinity: otherwise one such row would make models
+    # incomparable
     return _estimate("scel", -(comp * named.clamp_min(torch.finfo(torch.float64).tiny).log()).sum(1), comp)
 
 
@@ -108,10 +119,13 @@ def criterion(name: str) -> Criterion:
 
 
 def compare(first: Estimate, second: Estimate) -> Comparison:
-    """The paired comparison of two models by one criterion on the same rows: far sharper than their two standard errors."""
+    """The paired comparison of two models by one criterion on the same rows: far sharper than their two standard
+    errors.
+    """
     if first.criterion != second.criterion or first.rows.shape != second.rows.shape:
         raise InputError(
-            f"a paired comparison needs one criterion on the same rows; got {first.criterion} on {len(first.rows)} rows "
+            f"a paired comparison needs one criterion on the same rows; got {first.criterion} on {len(first.rows)} "
+            "rows "
             f"and {second.criterion} on {len(second.rows)}. Evaluate both models on the same held-out rows."
         )
     difference, error = _mean(first.rows - second.rows)
@@ -120,7 +134,9 @@ def compare(first: Estimate, second: Estimate) -> Comparison:
 
 
 def hold_out(n: int, fraction: float = 0.1, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Row numbers (rising) to train on and to hold out, a random `fraction` of n rows; the split depends on n, fraction and seed only."""
+    """Row numbers (rising) to train on and to hold out, a random `fraction` of n rows; the split depends on n, fraction
+    and seed only.
+    """
     held = round(n * fraction)
     if not 2 <= held <= n - 1:
         raise InputError(
@@ -141,7 +157,9 @@ def ordinary(comp: Tensor, T: Tensor | None = None) -> Tensor:
 
 def _transition(T: Tensor | None, comp: Tensor) -> Tensor:
     n_classes = comp.shape[1]
-    return (transition.uniform(n_classes) if T is None else transition.validate(T, n_classes)).to(comp.device, torch.float64)
+    return (transition.uniform(n_classes) if T is None else transition.validate(T, n_classes)).to(
+        comp.device, torch.float64
+    )
 
 
 def _logits(logits: Tensor, comp: Tensor) -> Tensor:
@@ -149,14 +167,18 @@ def _logits(logits: Tensor, comp: Tensor) -> Tensor:
     if logits.shape != comp.shape:
         raise InputError(f"logits must have the shape of comp, {tuple(comp.shape)}; got {tuple(logits.shape)}.")
     if not torch.isfinite(logits).all():
-        raise InputError("logits must be finite; got NaN or infinity. The model has diverged: train with a lower learning rate.")
+        raise InputError(
+            "logits must be finite; got NaN or infinity. The model has diverged: train with a lower learning rate."
+        )
     return logits.detach().to(comp.device, torch.float64)
 
 
 def _estimate(name: str, rows: Tensor, comp: Tensor, worst: float | None = None) -> Estimate:
     rows = rows[comp.sum(1) > 0]
     if len(rows) < 2:
-        raise InputError(f"{name} needs at least 2 labelled rows for a standard error; got {len(rows)}. Hold out more rows.")
+        raise InputError(
+            f"{name} needs at least 2 labelled rows for a standard error; got {len(rows)}. Hold out more rows."
+        )
     value, error = _mean(rows)
     if worst is not None and float(rows.max() - rows.min()) < 1e-9 < abs(worst - value):
         # no row was ever wrong, which few rows cannot prove: the error is that of these rows and one more that is

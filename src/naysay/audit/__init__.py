@@ -1,7 +1,8 @@
 """Audit: before any training, what the complementary labels are like, and what to do about it.
 
-`audit(comp, features=..., table=...)` looks at counts, coverage, marginals, annotators, options, duplicates and, through neighbours, at
-noise and bias, without a single ordinary label. The result prints (`as_text`), becomes JSON (`as_dict`) and HTML (`as_html`, `audit_page`).
+`audit(comp, features=..., table=...)` looks at counts, coverage, marginals, annotators, options, duplicates and,
+through neighbours, at noise and bias, without a single ordinary label. The result prints (`as_text`), becomes JSON
+(`as_dict`) and HTML (`as_html`, `audit_page`).
 """
 
 from naysay.audit.advice import Advice

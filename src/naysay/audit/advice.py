@@ -1,4 +1,6 @@
-"""What to do about it: plain sentences chosen by rules from what an audit found. Every threshold stands here with its reason."""
+"""What to do about it: plain sentences chosen by rules from what an audit found. Every threshold stands here with its
+reason.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -13,10 +15,15 @@ if TYPE_CHECKING:
 Level = Literal["act", "look", "fine"]
 
 UNLABELLED = 0.05  # below this, leaving unlabelled items out costs less than any choice of loss
-NOISE = 0.2  # of the noise of random labels (1 / K): features that mix classes alone look like 0.07 (CIFAR-10, kNN accuracy 82 %)
-FORESIGHT = 0.5  # neighbours that avoid the likely class less than half of what they could make noise and mixed classes hard to tell apart
-HELD_OUT, ACCURACY, BLURRED = 0.1, 0.8, 0.05  # settings differ by a few points: a held-out tenth whose error is 5 cannot choose among them
-COPIES = 0.01  # a hundredth of copies, split between training and held-out rows, already flatters an estimate by a point
+# of the noise of random labels (1 / K): features that mix classes alone look like 0.07 (CIFAR-10, kNN accuracy 82 %)
+NOISE = 0.2
+# neighbours that avoid the likely class less than half of what they could make noise and mixed classes hard to tell
+# apart
+FORESIGHT = 0.5
+# settings differ by a few points: a held-out tenth whose error is 5 cannot choose among them
+HELD_OUT, ACCURACY, BLURRED = 0.1, 0.8, 0.05
+# a hundredth of copies, split between training and held-out rows, already flatters an estimate by a point
+COPIES = 0.01
 NAMED_IN_TEXT, LONGEST = 5, 40  # names in one sentence, and letters of a name
 
 
@@ -32,7 +39,9 @@ def advise(audit: "Audit") -> tuple[Advice, ...]:
     """What the rules say of an audit, the most pressing first."""
     found = [advice for rule in RULES for advice in rule(audit)]
     if not any(advice.level == "act" for advice in found):
-        found.append(Advice("fine", "Nothing stands in the way of training: start with the loss scl-nl and the scheme dms."))
+        found.append(
+            Advice("fine", "Nothing stands in the way of training: start with the loss scl-nl and the scheme dms.")
+        )
     return tuple(sorted(found, key=lambda advice: ("act", "look", "fine").index(advice.level)))
 
 
@@ -48,13 +57,16 @@ def _contradictions(audit: "Audit") -> Iterator[Advice]:
     if audit.duplicates.conflicting:
         yield Advice(
             "act",
-            f"{_count(audit.duplicates.conflicting, 'group')} of items with the same features whose labels together name every class "
-            f"(such as {_some(audit.duplicates.examples[0])}): one of those labels is wrong, or the features leave out what matters.",
+            f"{_count(audit.duplicates.conflicting, 'group')} of items with the same features whose labels together "
+            "name every class "
+            f"(such as {_some(audit.duplicates.examples[0])}): one of those labels is wrong, or the features leave "
+            "out what matters.",
         )
     if coverage.solved:
         yield Advice(
             "fine",
-            f"{_count(coverage.solved, 'item')} with all classes but one named: their class is known if the labels are right, so they can "
+            f"{_count(coverage.solved, 'item')} with all classes but one named: their class is known if the labels "
+            "are right, so they can "
             "serve to check a model.",
         )
 
@@ -64,7 +76,8 @@ def _unlabelled(audit: "Audit") -> Iterator[Advice]:
     if unlabelled.value > UNLABELLED:
         yield Advice(
             "look",
-            f"{percent(unlabelled.value, 0)} of the items have no label: sharing labels between neighbours (naysay.augment, scheme dms) "
+            f"{percent(unlabelled.value, 0)} of the items have no label: sharing labels between neighbours "
+            "(naysay.augment, scheme dms) "
             "gives them some, training without it ignores them.",
         )
 
@@ -72,13 +85,16 @@ def _unlabelled(audit: "Audit") -> Iterator[Advice]:
 def _few_labels(audit: "Audit") -> Iterator[Advice]:
     coverage = audit.coverage
     held = HELD_OUT * (coverage.items - coverage.unlabelled.count)
-    # the standard error of the estimated accuracy, (K - 1) times that of the share q = (1 - accuracy) / (K - 1) of hits on labels
+    # the standard error of the estimated accuracy, (K - 1) times that of the share q = (1 - accuracy) / (K - 1) of hits
+    # on labels
     error = math.sqrt((1 - ACCURACY) * (coverage.classes - 1 - (1 - ACCURACY)) / held)
     if error > BLURRED:
         yield Advice(
             "look",
-            f"There are few labels for choosing settings: on a held-out tenth the estimated accuracy has a standard error of about "
-            f"{100 * error:.0f} points. Compare settings on the same rows, hold out more, or keep the default settings.",
+            "There are few labels for choosing settings: on a held-out tenth the estimated accuracy has a standard "
+            "error of about "
+            f"{100 * error:.0f} points. Compare settings on the same rows, hold out more, or keep the default "
+            "settings.",
         )
 
 
@@ -86,30 +102,37 @@ def _bias(audit: "Audit") -> Iterator[Advice]:
     near = audit.neighbourhood
     if near is not None and near.told:
         effect = (
-            f"for a given class, a typical wrong class is named {percent(near.bias.effect, 0)} more or less often than even naming would"
+            f"for a given class, a typical wrong class is named {percent(near.bias.effect, 0)} more or less often "
+            "than even naming would"
         )
         if near.bias.effect_low > MEDIUM:
             yield Advice(
                 "act",
                 f"The labels are biased: {effect} ({_between(near.bias.effect_low, near.bias.effect_high)}). "
-                "Losses that assume even naming (pc, l-w, and ure and ure-ga without a T) will be off: take scl-nl, or fwd with the "
-                "estimated T, and compare the two by the criterion scel, because the stronger the bias, the rougher that T.",
+                "Losses that assume even naming (pc, l-w, and ure and ure-ga without a T) will be off: take scl-nl, "
+                "or fwd with the "
+                "estimated T, and compare the two by the criterion scel, because the stronger the bias, the rougher "
+                "that T.",
             )
         elif near.bias.effect_low > SMALL:
             yield Advice(
-                "look", f"The labels are somewhat biased: {effect}. scl-nl takes that well; compare it with fwd and the estimated T."
+                "look",
+                f"The labels are somewhat biased: {effect}. scl-nl takes that well; compare it with fwd and the "
+                "estimated T.",
             )
     elif any(row.above_ceiling for row in audit.marginals.classes):
         high = [row.name for row in audit.marginals.classes if row.above_ceiling]
         yield Advice(
             "act",
-            f"The labels are biased towards {_some(high)}: no even naming gives a class that large a share. Take scl-nl rather than ure, "
+            f"The labels are biased towards {_some(high)}: no even naming gives a class that large a share. Take "
+            "scl-nl rather than ure, "
             "and audit with features that tell the classes apart to have the transition T estimated.",
         )
     elif audit.marginals.uniform.effect_low > SMALL:
         yield Advice(
             "look",
-            "The classes are named unequally, by bias or because they are unequally frequent; with features the audit can tell which.",
+            "The classes are named unequally, by bias or because they are unequally frequent; with features the audit "
+            "can tell which.",
         )
 
 
@@ -120,8 +143,10 @@ def _noise(audit: "Audit") -> Iterator[Advice]:
     if not near.told:
         yield Advice(
             "act",
-            "An item's neighbours say nothing about its labels: either these features do not hold the classes, or the labels were named at "
-            "random. Sharing labels between such neighbours would not help; try other features (naysay pretrain, or embeddings) first.",
+            "An item's neighbours say nothing about its labels: either these features do not hold the classes, or the "
+            "labels were named at "
+            "random. Sharing labels between such neighbours would not help; try other features (naysay pretrain, or "
+            "embeddings) first.",
         )
     elif near.noise.low > NOISE * near.random:
         cause = (
@@ -131,8 +156,10 @@ def _noise(audit: "Audit") -> Iterator[Advice]:
         )
         yield Advice(
             "act",
-            f"Up to {percent(near.noise.value)} of the labels ({_between(near.noise.low, near.noise.high, 1)}) name the class that their "
-            f"neighbours point to, where labels named at random would have {percent(near.random)}. {cause}: look at the suspected items. "
+            f"Up to {percent(near.noise.value)} of the labels ({_between(near.noise.low, near.noise.high, 1)}) name "
+            "the class that their "
+            f"neighbours point to, where labels named at random would have {percent(near.random)}. {cause}: look at "
+            "the suspected items. "
             "Share labels between neighbours (dms or rms) and take scl-nl; ure and ure-ga amplify noise.",
         )
 
@@ -144,7 +171,8 @@ def _annotators(audit: "Audit") -> Iterator[Advice]:
     for name, suspected in wrong[:NAMED_IN_TEXT]:
         yield Advice(
             "act",
-            f"Annotator {_quoted(name)} contradicts the neighbours in {percent(suspected.value, 0)} of {suspected.of:,} labels "
+            f"Annotator {_quoted(name)} contradicts the neighbours in {percent(suspected.value, 0)} of "
+            f"{suspected.of:,} labels "
             f"({_between(suspected.low, suspected.high)}), far more than the others: "
             "look at their labels, and leave them out if they are wrong.",
         )
@@ -152,12 +180,16 @@ def _annotators(audit: "Audit") -> Iterator[Advice]:
     for row in lazy[:NAMED_IN_TEXT]:
         yield Advice(
             "act",
-            f"Annotator {_quoted(row.name)} names {_quoted(row.favourite)} in {percent(row.favourite_share.value, 0)} of {row.labels:,} "
-            "labels: probably without looking. Such labels are mostly true and tell little; leave them out or ask again.",
+            f"Annotator {_quoted(row.name)} names {_quoted(row.favourite)} in {percent(row.favourite_share.value, 0)} "
+            f"of {row.labels:,} "
+            "labels: probably without looking. Such labels are mostly true and tell little; leave them out or ask "
+            "again.",
         )
     more = max(len(wrong) - NAMED_IN_TEXT, 0) + max(len(lazy) - NAMED_IN_TEXT, 0)
     if more:
-        yield Advice("act", f"{_count(more, 'more annotator')} with the same marks; the table of annotators lists them first.")
+        yield Advice(
+            "act", f"{_count(more, 'more annotator')} with the same marks; the table of annotators lists them first."
+        )
 
 
 def _options(audit: "Audit") -> Iterator[Advice]:
@@ -166,13 +198,15 @@ def _options(audit: "Audit") -> Iterator[Advice]:
     if audit.shown.not_shown:
         yield Advice(
             "act",
-            f"{_count(audit.shown.not_shown, 'label')} of a class that was not among the options shown: check how the table was joined.",
+            f"{_count(audit.shown.not_shown, 'label')} of a class that was not among the options shown: check how the "
+            "table was joined.",
         )
     if audit.shown.position.effect_low > SMALL:
         first = max(range(len(audit.shown.positions)), key=audit.shown.positions.__getitem__) + 1
         yield Advice(
             "act" if audit.shown.position.effect_low > MEDIUM else "look",
-            f"The place in the list decides: option {first} of {len(audit.shown.positions)} is named most. Show the options in random "
+            f"The place in the list decides: option {first} of {len(audit.shown.positions)} is named most. Show the "
+            "options in random "
             "order, so that this does not become bias towards classes.",
         )
 
@@ -182,12 +216,14 @@ def _duplicates(audit: "Audit") -> Iterator[Advice]:
     if duplicates.repeated_labels and duplicates.by_whom:
         yield Advice(
             "look",
-            f"{_count(duplicates.repeated_labels, 'row')} with a label that the same annotator gave the same item before: they count once.",
+            f"{_count(duplicates.repeated_labels, 'row')} with a label that the same annotator gave the same item "
+            "before: they count once.",
         )
     if duplicates.copies and duplicates.copies > COPIES * coverage.items:
         yield Advice(
             "look",
-            f"{_count(duplicates.copies, 'item')} with exactly the features of another: drop them, or keep copies on one side of a split.",
+            f"{_count(duplicates.copies, 'item')} with exactly the features of another: drop them, or keep copies on "
+            "one side of a split.",
         )
 
 
@@ -195,14 +231,18 @@ def _classes(audit: "Audit") -> Iterator[Advice]:
     never = [row.name for row in audit.marginals.classes if row.named.count == 0]
     if never:
         yield Advice(
-            "look", f"Nobody ever names {_some(never)}: a model is not told what these are not, and may prefer them. Ask about them too."
+            "look",
+            f"Nobody ever names {_some(never)}: a model is not told what these are not, and may prefer them. Ask "
+            "about them too.",
         )
     spelled: dict[str, list[str]] = {}
     for name in audit.classes:
         spelled.setdefault("".join(name.split()).casefold(), []).append(name)
     for alike in spelled.values():
         if len(alike) > 1:
-            yield Advice("act", f"The classes {_some(alike)} differ only in spelling: if they are one class, give it one name.")
+            yield Advice(
+                "act", f"The classes {_some(alike)} differ only in spelling: if they are one class, give it one name."
+            )
 
 
 def _features(audit: "Audit") -> Iterator[Advice]:

@@ -1,8 +1,9 @@
 """Who gave the labels: how much, how evenly, and how far they agree with each other.
 
-Two annotators who name different classes of one item do not contradict each other: both may be right. Agreement above 1 / (K - 1), which
-independent, even naming of wrong classes gives, shows shared habits (the most obviously wrong class) and not that the labels are right.
-A wrong label shows only against the neighbours (`naysay.audit.nearby`); who gives those is told here.
+Two annotators who name different classes of one item do not contradict each other: both may be right. Agreement above 1
+/ (K - 1), which independent, even naming of wrong classes gives, shows shared habits (the most obviously wrong class)
+and not that the labels are right. A wrong label shows only against the neighbours (`naysay.audit.nearby`); who gives
+those is told here.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ FAMILY_ALPHA = 0.01  # the chance that any annotator at all is suspected wrongly
 
 @dataclass(frozen=True)
 class Annotator:
-    """One annotator. `agreement`: with others on the same item. `suspected`: labels that name what the neighbours say is the class."""
+    """One annotator. `agreement`: with others on the same item. `suspected`: labels that name what the neighbours say
+    is the class.
+    """
 
     name: str
     labels: int
@@ -35,7 +38,9 @@ class Annotator:
 
 @dataclass(frozen=True)
 class Annotators:
-    """All of them, those with something against them first, then by the number of labels. `unnamed`: labels that nobody is named for."""
+    """All of them, those with something against them first, then by the number of labels. `unnamed`: labels that nobody
+    is named for.
+    """
 
     rows: tuple[Annotator, ...]
     unnamed: int
@@ -47,7 +52,8 @@ class Annotators:
 class Shown:
     """The options that were shown. `named` is, class by class, the share of times it was named when it was shown.
 
-    `evenly` tests whether the options were named evenly; `positions` counts the labels by their place in lists of the commonest length.
+    `evenly` tests whether the options were named evenly; `positions` counts the labels by their place in lists of the
+    commonest length.
     """
 
     rows: int
@@ -89,7 +95,9 @@ def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts | None) -> A
                 suspected=share(int(wrong[a]), int(judged[a])) if judged[a] else None,
                 p_value=float(p_values[a]) if judged[a] else None,
                 one_sided=bool(total[a] >= FEWEST_LABELS and favourite.low > FAVOURITE and favourite.low > 2 * others),
-                contradicts_neighbours=bool(judged[a] >= FEWEST_LABELS and p_values[a] < FAMILY_ALPHA / max((judged > 0).sum(), 1)),
+                contradicts_neighbours=bool(
+                    judged[a] >= FEWEST_LABELS and p_values[a] < FAMILY_ALPHA / max((judged > 0).sum(), 1)
+                ),
             )
         )
     found.sort(key=lambda row: (not row.contradicts_neighbours, not row.one_sided, -row.labels, row.name))
@@ -119,14 +127,18 @@ def shown(rows: Rows, n_classes: int) -> Shown | None:
 
 
 def tails(wrong: Counts, judged: Counts) -> Floats:
-    """For each annotator the chance (n,) of as many wrong labels or more, if wrong ones come at the rate of all the others."""
+    """For each annotator the chance (n,) of as many wrong labels or more, if wrong ones come at the rate of all the
+    others.
+    """
     # one wrong and one right label are added: a rate of exactly zero would condemn the first slip
     rate = (wrong.sum() - wrong + 1) / (judged.sum() - judged + 2)
     return np.where(judged > 0, at_least(wrong, np.maximum(judged, 1), rate), 1.0)
 
 
 def _pairs(item: Counts, label: Counts, who: Counts, n_classes: int, n_people: int) -> tuple[Counts, Counts]:
-    """Of each annotator's labels: how many labels of others on the same items there are, and how many of those name the same class."""
+    """Of each annotator's labels: how many labels of others on the same items there are, and how many of those name the
+    same class.
+    """
     if not len(item):
         return np.zeros(n_people, np.int64), np.zeros(n_people, np.int64)
     same = _group_sizes(item * n_classes + label) - 1

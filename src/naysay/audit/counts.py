@@ -1,9 +1,9 @@
 """What can be counted in the labels alone: how many items have how many labels, and which classes are named how often.
 
-Uneven marginals do not prove biased naming. If every wrong class is named equally often, a class with the share pi_k of the items is
-named with the share (1 - pi_k) / (K - 1): the rare classes are named more. Turned round, even naming implies class shares
-pi_k = 1 - (K - 1) m_k for marginals m_k. It also sets a ceiling: no class can be named more than 1 / (K - 1), whatever the class shares,
-so a class above it is named with bias, and no imbalance explains it away.
+Uneven marginals do not prove biased naming. If every wrong class is named equally often, a class with the share pi_k of
+the items is named with the share (1 - pi_k) / (K - 1): the rare classes are named more. Turned round, even naming
+implies class shares pi_k = 1 - (K - 1) m_k for marginals m_k. It also sets a ceiling: no class can be named more than 1
+/ (K - 1), whatever the class shares, so a class above it is named with bias, and no imbalance explains it away.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ from naysay.audit.shares import Counts, Fit, Share, at_least, fit, percent, shar
 from naysay.errors import InputError
 
 MOST_LABELS = 64  # a row whose weights are no multiples of 1/1 ... 1/64 is no set of labels but a soft one
-WHOLE = 1e-3  # how far a weight times the number of labels may lie from a whole number: labels.validate's own tolerance on row sums
+# how far a weight times the number of labels may lie from a whole number: labels.validate's own tolerance on row sums
+WHOLE = 1e-3
 BLOCK = 65_536  # rows looked at together, so that a million need little memory
 LISTED = 10  # items named as examples
 ALPHA = 0.01  # a class is called above the ceiling at this level, shared among the K classes (Bonferroni)
@@ -29,7 +30,9 @@ LabelCounts = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The labels as they were given: `comp` (n, K), how often each item names each class, and what items and classes are called."""
+    """The labels as they were given: `comp` (n, K), how often each item names each class, and what items and classes
+    are called.
+    """
 
     comp: Tensor
     counts: LabelCounts  # (n, K)
@@ -48,7 +51,9 @@ class Given:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many items have how many labels. `by_labels[m]` counts the items with m labels, the last entry those with as many or more."""
+    """How many items have how many labels. `by_labels[m]` counts the items with m labels, the last entry those with as
+    many or more.
+    """
 
     items: int
     classes: int
@@ -65,7 +70,9 @@ class Coverage:
 
 @dataclass(frozen=True)
 class ClassCount:
-    """One class: how often it is named, and the share of the items it would have if naming were even (below 0: naming is not)."""
+    """One class: how often it is named, and the share of the items it would have if naming were even (below 0: naming
+    is not).
+    """
 
     name: str
     named: Share
@@ -158,11 +165,15 @@ def _meaning(rows: Sequence[ClassCount], uniform: Fit, ceiling: float) -> str:
     high = [row.name for row in rows if row.above_ceiling]
     if high:
         return (
-            f"The classes are not named equally often: {typical}. Even naming of wrong classes names none of them more than "
-            f"{percent(ceiling)}, whatever the class sizes; {len(high)} of {len(rows)} classes are above that, so the naming is biased."
+            f"The classes are not named equally often: {typical}. Even naming of wrong classes names none of them "
+            "more than "
+            f"{percent(ceiling)}, whatever the class sizes; {len(high)} of {len(rows)} classes are above that, so the "
+            "naming is biased."
         )
     smallest, largest = min(row.implied_share for row in rows), max(row.implied_share for row in rows)
     return (
-        f"The classes are not named equally often: {typical}. Biased naming would do that, and so would even naming of unequal classes: "
-        f"their shares would then lie between {percent(max(smallest, 0))} and {percent(largest)}. Judge by what you know of the classes."
+        f"The classes are not named equally often: {typical}. Biased naming would do that, and so would even naming "
+        "of unequal classes: "
+        f"their shares would then lie between {percent(max(smallest, 0))} and {percent(largest)}. Judge by what you "
+        "know of the classes."
     )

@@ -1,6 +1,7 @@
 """What is there twice: rows of the table, and items with exactly the same features.
 
-Copies of an item may name different classes without contradiction; only if together they name every class is something wrong.
+Copies of an item may name different classes without contradiction; only if together they name every class is something
+wrong.
 """
 
 import hashlib
@@ -17,10 +18,12 @@ BLOCK = 65_536  # rows read together, so that features may be a memory-mapped fi
 
 @dataclass(frozen=True)
 class Duplicates:
-    """`repeated_labels`: rows of the table that say the same again, None without a table. `by_whom`: whether annotators tell rows apart.
+    """`repeated_labels`: rows of the table that say the same again, None without a table. `by_whom`: whether annotators
+    tell rows apart.
 
-    `copies`: items beyond the first of each group of items with the same features, None without features; `conflicting`: groups that
-    together name every class; `examples`: items of such groups, or of any where there are none.
+    `copies`: items beyond the first of each group of items with the same features, None without features;
+    `conflicting`: groups that together name every class; `examples`: items of such groups, or of any where there are
+    none.
     """
 
     repeated_labels: int | None
@@ -50,7 +53,9 @@ def duplicates(features: Any, given: Given, repeated: int | None, by_whom: bool)
 
 
 def fingerprints(features: Any) -> Counts:
-    """A 64-bit hash (n,) of each row: equal rows have equal ones, and among a million others a false pair has odds of 1 in 10^7."""
+    """A 64-bit hash (n,) of each row: equal rows have equal ones, and among a million others a false pair has odds of 1
+    in 10^7.
+    """
     parts = []
     for start in range(0, len(features), BLOCK):
         block = np.asarray(features[start : start + BLOCK])

@@ -43,11 +43,13 @@ def audit(
 ) -> Audit:
     """What complementary labels are like, before any training and without any ordinary label.
 
-    comp: the labels as they were given, (n, K), or None to build them from `table`.
-    features (n, ...), or a `graph` of the n items, let neighbours speak: they bring the estimates of noise and bias. Features are compared
-    as they are, by `metric`: standardise columns of different scale first. At most `sample` labelled items, drawn with `seed`, are asked.
-    table: the long rows, with columns named by `item`, `label` and, where there are any, `annotator` and `options` (a list, or names
-    joined by "|", in the order shown). Its items are matched to the rows of comp by `items`, or by first appearance.
+    comp: the labels as they were given, (n, K), or None to build them from `table`. features (n, ...), or a `graph` of
+    the n items, let neighbours speak: they bring the estimates of noise and bias. Features are compared as they are, by
+    `metric`: standardise columns of different scale first. At most `sample` labelled items, drawn with `seed`, are
+    asked.
+    table: the long rows, with columns named by `item`, `label` and, where there are any, `annotator` and `options` (a
+    list, or names joined by "|", in the order shown). Its items are matched to the rows of comp by `items`, or by first
+    appearance.
     classes: the names of the K columns; without them, the table's as `labels.from_table` sorts them, or numbers.
     """
     _check_distinct(classes, "classes")
@@ -68,7 +70,9 @@ def audit(
         marginals=marginals(given),
         annotators=None if rows is None else annotators(rows, given.classes, likely),
         shown=None if rows is None else shown(rows, len(given.classes)),
-        duplicates=duplicates(features, given, *((None, False) if rows is None else (rows.repeated, rows.annotators is not None))),
+        duplicates=duplicates(
+            features, given, *((None, False) if rows is None else (rows.repeated, rows.annotators is not None))
+        ),
         neighbourhood=near,
         not_told=not_told,
     )
@@ -76,11 +80,15 @@ def audit(
 
 
 def _given(comp: Any, rows: Rows | None, classes: Sequence[Any] | None, items: Sequence[Any] | None) -> Given:
-    """The labels, checked, with what items and classes are called; counts are the table's where there is one, for comp may hide repeats."""
+    """The labels, checked, with what items and classes are called; counts are the table's where there is one, for comp
+    may hide repeats.
+    """
     if comp is not None:
         comp = labels.validate(comp, None if classes is None else len(classes)).detach().cpu()
         if items is not None and len(items) != len(comp):
-            raise InputError(f"items must name the rows of comp, one each; got {len(items)} items for {len(comp)} rows.")
+            raise InputError(
+                f"items must name the rows of comp, one each; got {len(items)} items for {len(comp)} rows."
+            )
     if rows is not None and items is not None and classes is not None:
         counts = rows.counts(len(items), len(classes))
         if comp is not None:
@@ -92,7 +100,8 @@ def _given(comp: Any, rows: Rows | None, classes: Sequence[Any] | None, items: S
         raise InputError("there is nothing to audit: pass comp, an (n, K) matrix of labels, or a table of long rows.")
     if not counts.any():
         raise InputError(
-            f"there must be at least one label to audit; got {len(counts)} items without any. Check that labels were read at all."
+            f"there must be at least one label to audit; got {len(counts)} items without any. Check that labels were "
+            "read at all."
         )
     names = tuple(str(name) for name in (range(comp.shape[1]) if classes is None else classes))
     return Given(comp, counts, names, items)
@@ -110,7 +119,8 @@ def _check_same(counts: LabelCounts, comp: NDArray[Any], items: Sequence[Any]) -
     if off.any():
         at = int(off.argmax())
         raise InputError(
-            f"comp and table must say the same; row {at} of comp, item {items[at]!r}, names other classes than the table does. "
+            f"comp and table must say the same; row {at} of comp, item {items[at]!r}, names other classes than the "
+            "table does. "
             "Pass `items` and `classes` in the order of comp's rows and columns, or the table alone."
         )
 
@@ -126,7 +136,10 @@ def _check(features: Any, graph: neighbors.Graph | None, n: int, sample: int) ->
         got = getattr(features, "shape", type(features).__name__)
         raise InputError(f"features must be an array with one row per row of comp, ({n}, d); got {got}.")
     if features.dtype.kind not in "fiub":
-        raise InputError(f"features must be numbers; got {features.dtype} values. Leave out columns of text, or turn them into numbers.")
+        raise InputError(
+            f"features must be numbers; got {features.dtype} values. Leave out columns of text, or turn them into "
+            "numbers."
+        )
     row = unfinite_row(features)
     if row is not None:
         raise InputError(f"features must be finite; got NaN or inf in row {row}. Mend or drop such rows.")
@@ -140,13 +153,23 @@ def _ask_neighbours(
         return (
             None,
             None,
-            ("Without features nothing can be said about wrong labels: pass features, or a graph, to have noise and bias estimated.",),
+            (
+                "Without features nothing can be said about wrong labels: pass features, or a graph, to have noise "
+                "and bias estimated.",
+            ),
         )
     labelled = np.flatnonzero(given.counts.any(1))
     rows = nearby.sample_rows(labelled, sample, seed)
     fewest = nearby.FEWEST_PER_CLASS * len(given.classes)
     if len(rows) < fewest:
-        return None, None, (f"{len(rows)} labelled items are too few to estimate noise and bias from neighbours: {fewest} are needed.",)
+        return (
+            None,
+            None,
+            (
+                f"{len(rows)} labelled items are too few to estimate noise and bias from neighbours: {fewest} are "
+                "needed.",
+            ),
+        )
     if graph is not None:
         return (*nearby.neighbourhood(graph.to("cpu"), given, rows, len(labelled), seed), ())
     among = nearby.graph_of(features[rows], metric, len(given.classes))

@@ -1,19 +1,24 @@
 """What neighbours say of the labels: an estimate of their noise and their bias that needs no ordinary label.
 
-The idea. Items close in the feature space mostly share their class, and the class that their labels avoid is probably it. So each item's
+The idea. Items close in the feature space mostly share their class, and the class that their labels avoid is probably
+it. So each item's
 *likely class* is the one named least by its neighbours, against how often it is named at all:
-argmin_k (k Z_ik + 1/2) / (k m_k + 1/2), for shared labels Z (scheme RMS, which no scale of the features changes), marginals m and
-k neighbours; the halves keep a class that is seldom named from winning by default. Z is found with the item's own labels hidden, and
-those of a fifth of all items with it (cross-fitting): an item's labels never speak about themselves.
+argmin_k (k Z_ik + 1/2) / (k m_k + 1/2), for shared labels Z (scheme RMS, which no scale of the features changes),
+marginals m and k neighbours; the halves keep a class that is seldom named from winning by default. Z is found with the
+item's own labels hidden, and those of a fifth of all items with it (cross-fitting): an item's labels never speak about
+themselves.
 
-- Noise: the share of labels that name the item's likely class, P(k = y). Counted on the *clear* half, the half of each likely class
+- Noise: the share of labels that name the item's likely class, P(k = y). Counted on the *clear* half, the half of each
+  likely class
   whose lead over the second class is largest, because the likely class is wrong most often elsewhere. Labels named at random have 1 / K.
-- Bias: how unevenly the labels of a likely class spread over the other classes; and `transition`, that spread as a matrix T.
+- Bias: how unevenly the labels of a likely class spread over the other classes; and `transition`, that spread as a
+  matrix T.
 
-Which way it errs. If a share w of the clear items has another class than the likely one, and those items' labels name the likely class at
-the rate t (1 / (K - 1) for even naming), the expected count is (1 - w) noise + w t. So the estimate leans high, by w (t - noise),
-whenever labels are better than random, and cannot be told from features that mix classes; the interval covers the counting, not w.
-Measured with a known T, one label each (noise true -> estimated; TV: mean total variation between rows of the estimated and the true T):
+Which way it errs. If a share w of the clear items has another class than the likely one, and those items' labels name
+the likely class at the rate t (1 / (K - 1) for even naming), the expected count is (1 - w) noise + w t. So the estimate
+leans high, by w (t - noise), whenever labels are better than random, and cannot be told from features that mix classes;
+the interval covers the counting, not w. Measured with a known T, one label each (noise true -> estimated; TV: mean
+total variation between rows of the estimated and the true T):
 
 | labels | 1,797 digits, pixels | TV | 20,000 of CIFAR-10, kNN accuracy 82 % | TV |
 | --- | --- | --- | --- | --- |
@@ -23,8 +28,9 @@ Measured with a known T, one label each (noise true -> estimated; TV: mean total
 | a machine's (aclcifar10) | 0.003 -> 0.012 | 0.11 | 0.003 -> 0.006 | 0.03 |
 | strong bias | 0 -> 0.003 | 0.20 | 0 -> 0.010 | 0.26 |
 
-Strong bias hardly ever names a third of the wrong classes: the avoided classes are then many, the likely one is often wrong, and T is
-a sketch. That naming is biased is still seen, though as less than it is (0.64 and 0.62 for 0.93), for mistaken classes mix rows of T.
+Strong bias hardly ever names a third of the wrong classes: the avoided classes are then many, the likely one is often
+wrong, and T is a sketch. That naming is biased is still seen, though as less than it is (0.64 and 0.62 for 0.93), for
+mistaken classes mix rows of T.
 """
 
 import math
@@ -44,7 +50,8 @@ from naysay.augmentation.weights import by_rank
 from naysay.seeds import stream
 
 NEIGHBORS = 64  # the paper's number
-ALPHA, ROUNDS = 0.1, 30  # the paper's alpha; after 30 rounds 0.9^30 = 4 % of the way is left, too little to change which class is least
+# the paper's alpha; after 30 rounds 0.9^30 = 4 % of the way is left, too little to change which class is least
+ALPHA, ROUNDS = 0.1, 30
 HIDDEN = 0.2  # the share of items whose labels are hidden together: more costs neighbours, less costs time
 CLEAR = 0.5  # the share of each likely class that counts as clear
 EMPTY = 0.5  # labels added to each class, observed and expected
@@ -65,10 +72,10 @@ class Suspect:
 class Neighbourhood:
     """What neighbours say; `rows` labelled items were looked at, of `labelled`, each with `neighbors` neighbours.
 
-    `told` is false where an item's neighbours say nothing about its labels: then noise, bias and transition mean nothing. `foresight` is
-    how much more rarely than by chance a label names the likely class: 0 for nothing told, 1 for never.
-    `noise` is counted on the clear items and `noise_everywhere` on all. `random` is the noise of labels named at random, 1 / K.
-    `transition` (K, K): T estimated, for use with the losses that take one.
+    `told` is false where an item's neighbours say nothing about its labels: then noise, bias and transition mean
+    nothing. `foresight` is how much more rarely than by chance a label names the likely class: 0 for nothing told, 1
+    for never. `noise` is counted on the clear items and `noise_everywhere` on all. `random` is the noise of labels
+    named at random, 1 / K. `transition` (K, K): T estimated, for use with the losses that take one.
     """
 
     rows: int
@@ -94,14 +101,18 @@ def sample_rows(labelled: Counts, sample: int, seed: int) -> Counts:
 
 
 def graph_of(features: Any, metric: str, n_classes: int) -> neighbors.Graph:
-    """The graph of rows (n, ...) with `NEIGHBORS` neighbours, or half a class where classes are small: more would be of other classes."""
+    """The graph of rows (n, ...) with `NEIGHBORS` neighbours, or half a class where classes are small: more would be of
+    other classes.
+    """
     flat = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32)).flatten(1)
     k = min(NEIGHBORS, max(1, len(flat) // (2 * n_classes)))
     return neighbors.build(flat, k, metric=metric)
 
 
 def others_say(graph: neighbors.Graph, comp: Tensor, rows: Counts, seed: int) -> Floats:
-    """Shared labels Z (len(rows), K) of the rows, each found with its own labels hidden; a row that no label reaches is zero."""
+    """Shared labels Z (len(rows), K) of the rows, each found with its own labels hidden; a row that no label reaches is
+    zero.
+    """
     folds = max(1, math.ceil(len(rows) / (HIDDEN * graph.n)))
     fold = stream(seed, "audit folds").permutation(len(rows)) % folds
     weights, shared = by_rank(graph.n, graph.k), np.zeros((len(rows), comp.shape[1]))
@@ -113,7 +124,9 @@ def others_say(graph: neighbors.Graph, comp: Tensor, rows: Counts, seed: int) ->
 
 
 def likely_classes(shared: Floats, marginal: Floats, k: int) -> tuple[Counts, NDArray[np.bool_]]:
-    """Each row's likely class (n,), -1 where no label reaches it, and whether it is clear (n,), from Z (n, K) and marginals (K,)."""
+    """Each row's likely class (n,), -1 where no label reaches it, and whether it is clear (n,), from Z (n, K) and
+    marginals (K,).
+    """
     lift = (k * shared + EMPTY) / (k * marginal + EMPTY)
     lift[:, marginal == 0] = np.inf  # a class that nobody ever names is avoided everywhere, which says nothing
     two = np.partition(lift, 1, axis=1)
@@ -126,7 +139,9 @@ def likely_classes(shared: Floats, marginal: Floats, k: int) -> tuple[Counts, ND
     return likely, clear & (lead > 0)
 
 
-def neighbourhood(graph: neighbors.Graph, given: Given, rows: Counts, labelled: int, seed: int) -> tuple[Neighbourhood, Counts]:
+def neighbourhood(
+    graph: neighbors.Graph, given: Given, rows: Counts, labelled: int, seed: int
+) -> tuple[Neighbourhood, Counts]:
     """What neighbours say of `rows` of the graph's rows, and each row's likely class (n,), -1 where it is not clear."""
     counts, n_classes = given.counts, len(given.classes)
     marginal = counts.sum(0) / counts.sum()
@@ -174,7 +189,8 @@ def _transition(by_class: Floats, clear_own: LabelCounts, clear_class: Counts) -
     n_classes = len(by_class)
     clear = np.zeros((n_classes, n_classes))
     np.add.at(clear, clear_class, clear_own)
-    # half a label more in every cell off the diagonal: a zero would make one label infinitely surprising to the loss `fwd`
+    # half a label more in every cell off the diagonal: a zero would make one label infinitely surprising to the loss
+    # `fwd`
     off = (by_class + EMPTY) * (1 - np.eye(n_classes))
     diagonal = np.diag(clear) / np.maximum(clear.sum(1), 1)
     T = off / off.sum(1, keepdims=True) * (1 - diagonal)[:, None] + np.diag(diagonal)

@@ -1,7 +1,8 @@
 """An audit as HTML: a <section> that a report embeds, or a small page of its own. No network, no script.
 
-Names come from files and may hold HTML: jinja2 escapes everything. Colours are shades of the page's own text colour, so the section
-fits a light and a dark page alike; bars and shades repeat what the numbers say, so nothing is told by colour alone.
+Names come from files and may hold HTML: jinja2 escapes everything. Colours are shades of the page's own text colour, so
+the section fits a light and a dark page alike; bars and shades repeat what the numbers say, so nothing is told by
+colour alone.
 """
 
 from functools import cache

@@ -1,4 +1,6 @@
-"""The result of an audit, a tree of frozen dataclasses, and its three forms: a dict for JSON, text for a terminal, HTML for a page."""
+"""The result of an audit, a tree of frozen dataclasses, and its three forms: a dict for JSON, text for a terminal, HTML
+for a page.
+"""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Self
@@ -40,7 +42,8 @@ class Audit:
         except ValidationError as error:
             first = error.errors()[0]
             raise InputError(
-                f"this is not an audit: {'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}. Run the audit again."
+                f"this is not an audit: {'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}. Run the audit "
+                "again."
             ) from None
         return audit
 

@@ -1,6 +1,7 @@
 """The long table of labels as arrays: one entry per (item, annotator, class), with repeats counted and taken out.
 
-An audit is lenient where `naysay.labels.from_table` is strict: a label that was not among the options shown is counted here, refused there.
+An audit is lenient where `naysay.labels.from_table` is strict: a label that was not among the options shown is counted
+here, refused there.
 """
 
 from collections.abc import Sequence
@@ -22,8 +23,9 @@ NOBODY = -1
 class Rows:
     """Distinct labels: `item`, `label` and `annotator` are numbers (m,), an annotator -1 where none is named.
 
-    `annotators` are the names, None where the table has no such column. `shown` (m, K) is true for the options of each row, and `place`
-    (m,) the position of the label among its `n_shown` (m,) options, -1 where it was not among them; None where no options are known.
+    `annotators` are the names, None where the table has no such column. `shown` (m, K) is true for the options of each
+    row, and `place` (m,) the position of the label among its `n_shown` (m,) options, -1 where it was not among them;
+    None where no options are known.
     """
 
     item: Counts
@@ -51,18 +53,24 @@ def read(
     annotator: str,
     options: str,
 ) -> Rows:
-    """The distinct labels of a long table; the columns `annotator` and `options` may be absent, and empty labels say nothing."""
+    """The distinct labels of a long table; the columns `annotator` and `options` may be absent, and empty labels say
+    nothing.
+    """
     shown = column(table, options) if has(table, options) else None
     what, whose = column(table, label), column(table, item)
     no_item, no_label = _missing(whose, item), _missing(what, label)
     if no_item:
         at = next(i for i, name in enumerate(whose) if name in no_item)
-        raise InputError(f"row {at} of the table has an empty cell in its item column {item!r}; name the item or drop the row.")
+        raise InputError(
+            f"row {at} of the table has an empty cell in its item column {item!r}; name the item or drop the row."
+        )
     items_of = _numbers(whose, items, "labels item {!r}, which is not among the items; drop the row or add the item")
     given = np.array([name not in no_label for name in what], dtype=bool)
     labels_of = np.full(len(what), NOBODY)
     labels_of[given] = _numbers(
-        [name for name in what if name not in no_label], classes, "names class {!r}, which is not among the classes; correct its spelling"
+        [name for name in what if name not in no_label],
+        classes,
+        "names class {!r}, which is not among the classes; correct its spelling",
     )
     names, people = _people(table, annotator, len(what))
 
@@ -70,7 +78,9 @@ def read(
     first = np.flatnonzero(given)[np.sort(np.unique(keys, return_index=True)[1])]
     options_of = _options(shown, classes, labels_of, first) if shown is not None else (None, None, None)
     annotators = tuple(str(name) for name in names) if has(table, annotator) else None
-    return Rows(items_of[first], labels_of[first], people[first], annotators, int(given.sum()) - len(first), *options_of)
+    return Rows(
+        items_of[first], labels_of[first], people[first], annotators, int(given.sum()) - len(first), *options_of
+    )
 
 
 def class_names(table: Any, label: str, options: str) -> list[Any]:
@@ -116,7 +126,9 @@ def _numbers(names: Sequence[Any], known: Sequence[Any], unknown: str) -> Counts
     return found
 
 
-def _options(shown: list[Any], classes: Sequence[Any], labels: Counts, rows: Counts) -> tuple[NDArray[np.bool_], Counts, Counts]:
+def _options(
+    shown: list[Any], classes: Sequence[Any], labels: Counts, rows: Counts
+) -> tuple[NDArray[np.bool_], Counts, Counts]:
     """Which classes were shown (m, K), how many (m,), and where among them the label was (m,)."""
     number = {name: i for i, name in enumerate(classes)}
 

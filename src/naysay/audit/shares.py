@@ -1,8 +1,9 @@
-"""The arithmetic of an audit: shares with Wilson intervals, and counts against what was expected with a chi-square test.
+"""The arithmetic of an audit: shares with Wilson intervals, and counts against what was expected with a chi-square
+test.
 
-A test on a million labels finds every deviation "significant", so each comes with its size: `Fit.effect` is Cohen's w, the root mean
-square of (observed / expected - 1) over the expected distribution. 0.1 says that a typical class is named a tenth more or less often than
-expected; Cohen (1988) calls 0.1 small, 0.3 medium and 0.5 large.
+A test on a million labels finds every deviation "significant", so each comes with its size: `Fit.effect` is Cohen's w,
+the root mean square of (observed / expected - 1) over the expected distribution. 0.1 says that a typical class is named
+a tenth more or less often than expected; Cohen (1988) calls 0.1 small, 0.3 medium and 0.5 large.
 """
 
 import math
@@ -34,7 +35,8 @@ class Share:
 class Fit:
     """Counts against an expectation: chi-square on `df` degrees of freedom, and the effect w with its 95 % interval.
 
-    `effect` has the part of chi-square that chance alone gives (df) taken off, so that it does not grow as labels become few.
+    `effect` has the part of chi-square that chance alone gives (df) taken off, so that it does not grow as labels
+    become few.
     """
 
     chi2: float
@@ -72,7 +74,9 @@ def at_least(count: Counts, of: Counts, rate: Floats) -> Floats:
 
 
 def fit(observed: Floats, expected: Floats, df: int) -> Fit:
-    """The chi-square test of counts against expected counts of the same shape and sum; cells that expect nothing are left out."""
+    """The chi-square test of counts against expected counts of the same shape and sum; cells that expect nothing are
+    left out.
+    """
     from scipy.special import chdtrc
 
     there = expected > FEWEST_EXPECTED
@@ -80,7 +84,8 @@ def fit(observed: Floats, expected: Floats, df: int) -> Fit:
     if df < 1 or total <= 0:
         return Fit(0.0, max(df, 0), 1.0, 0.0, 0.0, 0.0)
     chi2 = float((np.square(observed - expected)[there] / expected[there]).sum())
-    # chi-square has mean df + lam and variance 2 (df + 2 lam): the lam that lie within Z95 standard deviations solve a quadratic
+    # chi-square has mean df + lam and variance 2 (df + 2 lam): the lam that lie within Z95 standard deviations solve a
+    # quadratic
     excess, reach = chi2 - df, Z95 * math.sqrt(max(4 * (chi2 - df) + 4 * Z95**2 + 2 * df, 0.0))
     low, high = excess + 2 * Z95**2 - reach, excess + 2 * Z95**2 + reach
     effect, effect_low, effect_high = (math.sqrt(max(lam, 0.0) / total) for lam in (excess, low, high))

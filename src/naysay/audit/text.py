@@ -52,7 +52,10 @@ def effect(fit: Fit) -> str:
 
 def _head(audit: "Audit") -> list[str]:
     coverage = audit.coverage
-    lines = [f"{coverage.items:,} items, {coverage.classes} classes, {coverage.labels:,} labels", "Intervals in [ ] are 95 %."]
+    lines = [
+        f"{coverage.items:,} items, {coverage.classes} classes, {coverage.labels:,} labels",
+        "Intervals in [ ] are 95 %.",
+    ]
     return ["Audit of complementary labels", "=" * 29, *lines]
 
 
@@ -69,10 +72,13 @@ def _labels(audit: "Audit") -> list[str]:
     if coverage.most_items:
         lines += _wrap(f"The most, {coverage.most}, have: {', '.join(clean(name) for name in coverage.most_items)}")
     lines.append(
-        f"  {coverage.solved:,} items with all classes but one named, {coverage.contradicting:,} with every class named (a contradiction)"
+        f"  {coverage.solved:,} items with all classes but one named, {coverage.contradicting:,} with every class "
+        "named (a contradiction)"
     )
     return lines + (
-        _wrap(f"Contradicting: {', '.join(clean(name) for name in coverage.contradicting_items)}") if coverage.contradicting else []
+        _wrap(f"Contradicting: {', '.join(clean(name) for name in coverage.contradicting_items)}")
+        if coverage.contradicting
+        else []
     )
 
 
@@ -103,17 +109,24 @@ def _people(audit: "Audit") -> list[str]:
             f"{clean(row.favourite, 8)} {percent(row.favourite_share.value, 0)}",
             f"{percent(row.agreement.value, 0)}" if row.agreement else "-",
             interval(row.suspected) if row.suspected else "-",
-            " ".join(word for word, so in (("neighbours", row.contradicts_neighbours), ("one-sided", row.one_sided)) if so),
+            " ".join(
+                word for word, so in (("neighbours", row.contradicts_neighbours), ("one-sided", row.one_sided)) if so
+            ),
         )
         for row in people.rows
     ]
-    lines = _title(f"Annotators: {len(people.rows):,}") + _table(("annotator", "labels", "favourite", "agree", "suspected", ""), rows)
+    lines = _title(f"Annotators: {len(people.rows):,}") + _table(
+        ("annotator", "labels", "favourite", "agree", "suspected", ""), rows
+    )
     if people.agreement:
         lines += _wrap(
-            f"Two annotators of one item name the same class in {interval(people.agreement)} of {people.agreement.of:,} pairs; "
+            f"Two annotators of one item name the same class in {interval(people.agreement)} of "
+            f"{people.agreement.of:,} pairs; "
             f"independent, even naming would give {percent(people.chance)}. Different classes are no contradiction."
         )
-    lines += _wrap("suspected: labels that name the class to which clear neighbours point.") if audit.neighbourhood else []
+    lines += (
+        _wrap("suspected: labels that name the class to which clear neighbours point.") if audit.neighbourhood else []
+    )
     return lines + ([f"  {people.unnamed:,} labels name no annotator"] if people.unnamed else [])
 
 
@@ -121,8 +134,12 @@ def _shown(audit: "Audit") -> list[str]:
     shown = audit.shown
     if shown is None:
         return []
-    rows = [(clean(name), f"{share.of:,}", interval(share)) for name, share in zip(audit.classes, shown.named, strict=True)]
-    lines = _title(f"Options shown: {shown.rows:,} labels with options") + _table(("class", "shown", "named when shown"), rows)
+    rows = [
+        (clean(name), f"{share.of:,}", interval(share)) for name, share in zip(audit.classes, shown.named, strict=True)
+    ]
+    lines = _title(f"Options shown: {shown.rows:,} labels with options") + _table(
+        ("class", "shown", "named when shown"), rows
+    )
     places = ", ".join(f"{count:,}" for count in shown.positions)
     return [
         *lines,
@@ -138,20 +155,29 @@ def _neighbours(audit: "Audit") -> list[str]:
         return _title("Noise and bias") + [line for reason in audit.not_told for line in _wrap(reason)]
     lines = _title("Noise and bias, estimated from neighbours, without ordinary labels")
     looked = "all" if near.rows == near.labelled else f"a random sample of {near.rows:,} of"
-    lines += _wrap(f"{near.neighbors} neighbours each, of {looked} {near.labelled:,} labelled items; {near.clear:,} have clear neighbours.")
+    lines += _wrap(
+        f"{near.neighbors} neighbours each, of {looked} {near.labelled:,} labelled items; {near.clear:,} have clear "
+        "neighbours."
+    )
     if not near.told:
-        return lines + _wrap("The neighbours say nothing about an item's labels, so neither noise nor bias can be estimated from them.")
+        return lines + _wrap(
+            "The neighbours say nothing about an item's labels, so neither noise nor bias can be estimated from them."
+        )
     lines += [
         f"  noise (labels that name the true class):  {interval(near.noise)} where neighbours are clear",
         f"                                            {interval(near.noise_everywhere)} everywhere",
         f"                                            {percent(near.random)} is what labels named at random would have",
     ]
     lines += _wrap(
-        "The estimate leans high: features that mix classes look like noise. Read it as “at most”; the intervals cover counting only."
+        "The estimate leans high: features that mix classes look like noise. Read it as “at most”; the intervals "
+        "cover counting only."
     )
     lines += _wrap(f"bias (how unevenly the wrong classes of one class are named): {effect(near.bias)}")
     if len(audit.classes) <= MATRIX:
-        rows = [(clean(name, 12), *(f"{100 * p:.0f}" for p in row)) for name, row in zip(audit.classes, near.transition, strict=True)]
+        rows = [
+            (clean(name, 12), *(f"{100 * p:.0f}" for p in row))
+            for name, row in zip(audit.classes, near.transition, strict=True)
+        ]
         lines += ["  T, estimated: of items likely of the row's class, per cent of labels that name the column's"]
         lines += _table(("", *(clean(name, 5) for name in audit.classes)), rows)
     if near.suspects:
@@ -177,7 +203,9 @@ def _twice(audit: "Audit") -> list[str]:
 def _advice(audit: "Audit") -> list[str]:
     lines = _title("What to do")
     for advice in audit.advice:
-        lines += textwrap.wrap(clean(advice.text, 10**6), WIDTH, initial_indent=f"  {advice.level:<5} ", subsequent_indent=" " * 8)
+        lines += textwrap.wrap(
+            clean(advice.text, 10**6), WIDTH, initial_indent=f"  {advice.level:<5} ", subsequent_indent=" " * 8
+        )
     return lines
 
 
@@ -197,7 +225,11 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     widths = [max(len(row[j]) for row in [head, *rows]) for j in range(len(head))]
     numeric = [j > 0 and any(row[j][:1].isdigit() for row in rows) for j in range(len(head))]
     lines = [
-        "  " + "  ".join(cell.rjust(w) if right else cell.ljust(w) for cell, w, right in zip(row, widths, numeric, strict=True)).rstrip()
+        "  "
+        ""
+        + "  ".join(
+            cell.rjust(w) if right else cell.ljust(w) for cell, w, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
         for row in [head, *rows]
     ]
     return lines + ([f"  ... and {left_out:,} more"] if left_out > 0 else [])

@@ -1,11 +1,13 @@
-"""Augmentation: every row shares its complementary labels with its nearest neighbours (Algorithm 1 of arXiv 2305.08344).
+"""Augmentation: every row shares its complementary labels with its nearest neighbours (Algorithm 1 of arXiv
+2305.08344).
 
     Z = naysay.augment(features, comp)                        # DMS with the paper's settings
     Z, report = augmentation.augment_report(features, comp)   # and what it did, told without a single ordinary label
 
-Neighbours are looked up in the features as they are. The paper's gamma = 1 belongs to rows of length 1: `metric="cosine"` gives them
-that length first, and is right for most embeddings; on a table of any other scale `gamma="auto"` reads it off the distances.
-The graph joins the rows given here and no others, so rows held out for validation must not be among them.
+Neighbours are looked up in the features as they are. The paper's gamma = 1 belongs to rows of length 1:
+`metric="cosine"` gives them that length first, and is right for most embeddings; on a table of any other scale
+`gamma="auto"` reads it off the distances. The graph joins the rows given here and no others, so rows held out for
+validation must not be among them.
 """
 
 import warnings
@@ -21,7 +23,17 @@ from naysay.augmentation.propagation import Propagation, check_settings, divide_
 from naysay.augmentation.schemes import SCHEMES, Scheme
 from naysay.neighbors import Graph
 
-__all__ = ["SCHEMES", "Description", "Propagation", "Report", "Scheme", "augment", "augment_report", "describe", "propagate"]
+__all__ = [
+    "SCHEMES",
+    "Description",
+    "Propagation",
+    "Report",
+    "Scheme",
+    "augment",
+    "augment_report",
+    "describe",
+    "propagate",
+]
 
 
 def augment(
@@ -38,21 +50,37 @@ def augment(
     metric: str = "euclidean",
     tol: float | None = None,
 ) -> Any:
-    """Labels Z (n, K) float32 after sharing: a numpy array, or a tensor on the same device if features or comp is a tensor.
+    """Labels Z (n, K) float32 after sharing: a numpy array, or a tensor on the same device if features or comp is a
+    tensor.
 
-    features: (n, d), or a ready `naysay.neighbors.Graph` of the rows, of which the nearest `n_neighbors` are used (all, if it has fewer).
-    comp: labels as a float matrix (n, K), or class numbers (n,), (n, m) or ragged lists, with -1 or an empty list for unlabelled.
+    features: (n, d), or a ready `naysay.neighbors.Graph` of the rows, of which the nearest `n_neighbors` are used (all,
+    if it has fewer).
+    comp: labels as a float matrix (n, K), or class numbers (n,), (n, m) or ragged lists, with -1 or an empty list for
+    unlabelled.
     scheme: none, rss, rms, dss or dms (`SCHEMES`): it sets the weights, and the rounds unless you give them.
     alpha: the weight of a row's own labels, above 0 and at most 1.
-    gamma: how fast the weights of dss and dms fall with squared distance; "auto" lets the last neighbour weigh 1/k of the nearest.
+    gamma: how fast the weights of dss and dms fall with squared distance; "auto" lets the last neighbour weigh 1/k of
+    the nearest.
     n_classes: K, for class numbers; without it the largest number given is the last class.
-    method, metric: how `naysay.neighbors.build` finds neighbours ("exact", "approximate", "auto"; "euclidean", "cosine").
+    method, metric: how `naysay.neighbors.build` finds neighbours ("exact", "approximate", "auto"; "euclidean",
+    "cosine").
     tol: end the rounds once no entry changes by more than this; `augment_report` says after how many.
 
-    Rows sum to 1, or to 0 where no label arrives within the rounds. Unlabelled rows receive labels, and give none of their own.
+    Rows sum to 1, or to 0 where no label arrives within the rounds. Unlabelled rows receive labels, and give none of
+    their own.
     """
     return augment_report(
-        features, comp, scheme, n_neighbors, alpha, gamma, rounds, n_classes=n_classes, method=method, metric=metric, tol=tol
+        features,
+        comp,
+        scheme,
+        n_neighbors,
+        alpha,
+        gamma,
+        rounds,
+        n_classes=n_classes,
+        method=method,
+        metric=metric,
+        tol=tol,
     )[0]
 
 
@@ -86,7 +114,9 @@ def augment_report(
         shared = propagate(graph.indices, W, given, alpha=alpha, rounds=total, tol=tol)
         Z = shared.labels
         effective = float(weights.effective_neighbours(W).median())
-        report = Report(row.name, graph.k, effective, alpha, used, shared.rounds, shared.change, graph.recall, describe(given, Z))
+        report = Report(
+            row.name, graph.k, effective, alpha, used, shared.rounds, shared.change, graph.recall, describe(given, Z)
+        )
     return (Z if as_tensor else Z.cpu().numpy()), report
 
 
@@ -99,7 +129,8 @@ def _weigh(graph: Graph, scheme: Scheme, gamma: float | str) -> tuple[Tensor, fl
     if not weights.fits(graph.distances, W, used):
         typical = float(graph.distances.median())
         warnings.warn(
-            f"gamma={used:g} does not suit these features, whose median squared distance is {typical:.3g}: most rows listen to their "
+            f"gamma={used:g} does not suit these features, whose median squared distance is {typical:.3g}: most rows "
+            "listen to their "
             "nearest neighbour alone, or to all alike. Use gamma='auto', or metric='cosine' for embeddings.",
             stacklevel=4,
         )

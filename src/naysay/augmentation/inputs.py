@@ -13,8 +13,11 @@ from naysay.neighbors import Graph
 
 def read_labels(comp: Any, n_classes: int | None) -> Tensor:
     """Labels (n, K) from a float matrix (n, K), or from class numbers (n,), (n, m) or ragged lists."""
-    if isinstance(comp, list | tuple) and any(isinstance(value, float) for row in comp if isinstance(row, list | tuple) for value in row):
-        comp = np.asarray(comp, dtype=np.float32)  # rows of floats are a matrix, rows of whole numbers are class numbers
+    if isinstance(comp, list | tuple) and any(
+        isinstance(value, float) for row in comp if isinstance(row, list | tuple) for value in row
+    ):
+        # rows of floats are a matrix, rows of whole numbers are class numbers
+        comp = np.asarray(comp, dtype=np.float32)
     elif hasattr(comp, "__array__") and not isinstance(comp, Tensor):
         comp = np.asarray(comp)
     shape: tuple[int, ...] = tuple(getattr(comp, "shape", ()))
@@ -23,7 +26,8 @@ def read_labels(comp: Any, n_classes: int | None) -> Tensor:
     if len(shape) == 2 and shape[1] >= 3 and n_classes in (None, shape[1]) and bool(((comp == 0) | (comp == 1)).all()):
         raise InputError(
             f"comp must be a float matrix (n, K), or class numbers; got {comp.dtype} zeros and ones of shape {shape}, "
-            "which could be either. Pass floats for a label matrix, or naysay.labels.from_indices(comp, n_classes) for class numbers."
+            "which could be either. Pass floats for a label matrix, or naysay.labels.from_indices(comp, n_classes) "
+            "for class numbers."
         )
     return labels.from_indices(comp, largest_class(comp) + 1 if n_classes is None else n_classes)
 
@@ -44,7 +48,8 @@ def read_graph(features: Any, n: int, n_neighbors: int, method: str, metric: str
     if hasattr(features, "tocsr"):
         raise InputError(
             "features must be a dense (n, d) array or a graph; got a scipy sparse matrix. "
-            "If it is a neighbour graph, pass naysay.neighbors.from_csr(matrix); if it is a table, pass matrix.toarray()."
+            "If it is a neighbour graph, pass naysay.neighbors.from_csr(matrix); if it is a table, pass "
+            "matrix.toarray()."
         )
     rows = features.n if isinstance(features, Graph) else len(features)
     if rows != n:
@@ -52,12 +57,16 @@ def read_graph(features: Any, n: int, n_neighbors: int, method: str, metric: str
     if not isinstance(features, Graph):
         return neighbors.build(features, int(n_neighbors), method=method, metric=metric)
     if features.columns is not None:
-        raise InputError(f"the graph must join the rows with each other; got {features!r}. Build it from these rows alone.")
+        raise InputError(
+            f"the graph must join the rows with each other; got {features!r}. Build it from these rows alone."
+        )
     return features.nearest(min(int(n_neighbors), features.k))
 
 
 def destination(features: Any, comp: Any) -> tuple[torch.device, bool]:
-    """Where to work, and whether the result is a tensor: the device of the first tensor among the two, else of the graph, else the CPU."""
+    """Where to work, and whether the result is a tensor: the device of the first tensor among the two, else of the
+    graph, else the CPU.
+    """
     tensors = [given.device for given in (features, comp) if isinstance(given, Tensor)]
     if tensors:
         return tensors[0], True

@@ -1,9 +1,10 @@
 """One round of sharing on a GPU as a Triton kernel, and its rounds replayed from a CUDA graph.
 
-Import this module only where it is used: it imports triton. Every thread owns one entry (row, class) of the result and walks its row's
-neighbours, so that the threads of one row read a neighbour's labels side by side and its index together. Labels are small enough to
-stay in the chip's cache; what a round must read is the indices and weights. A round takes tens of microseconds, about what
-launching it from Python takes, so a pair of rounds (there and back between two buffers) is captured once and replayed.
+Import this module only where it is used: it imports triton. Every thread owns one entry (row, class) of the result and
+walks its row's neighbours, so that the threads of one row read a neighbour's labels side by side and its index
+together. Labels are small enough to stay in the chip's cache; what a round must read is the indices and weights. A
+round takes tens of microseconds, about what launching it from Python takes, so a pair of rounds (there and back between
+two buffers) is captured once and replayed.
 """
 
 import math
@@ -30,7 +31,9 @@ def _entries(
     UNROLL: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
-    """out = own + weights @ shared for BLOCK entries of (n, CLASSES); indices and weights are (n, NEIGHBOURS), all row by row."""
+    """out = own + weights @ shared for BLOCK entries of (n, CLASSES); indices and weights are (n, NEIGHBOURS), all row
+    by row.
+    """
     entry = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = entry < entries
     row = entry // CLASSES

@@ -1,14 +1,16 @@
 """Algorithm 1: labels travel over the neighbour graph, round by round (arXiv 2305.08344).
 
-Z starts as Y, the given labels; in each round every row keeps alpha of its own Y and takes the rest from its neighbours,
-Z = alpha * Y + (1 - alpha) * W Z; at the end each row is divided by its sum. All rows of a round read the round before.
+Z starts as Y, the given labels; in each round every row keeps alpha of its own Y and takes the rest from its
+neighbours, Z = alpha * Y + (1 - alpha) * W Z; at the end each row is divided by its sum. All rows of a round read the
+round before.
 
-A row without labels (all zero in Y) gives nothing of its own: in the first round it only receives, and from then on it passes on what it
-received. Its mass, and that of rows near it, stays below 1 between rounds, so little-informed rows also count for little; the
-division at the end makes every reached row sum to 1. A row that no label reaches within the rounds stays all zero.
+A row without labels (all zero in Y) gives nothing of its own: in the first round it only receives, and from then on it
+passes on what it received. Its mass, and that of rows near it, stays below 1 between rounds, so little-informed rows
+also count for little; the division at the end makes every reached row sum to 1. A row that no label reaches within the
+rounds stays all zero.
 
-One round is one product with a matrix of k entries in every row. Three backends do it, equal to rounding (below 1e-6 against double
-precision), chosen by where the labels are and how much there is to do:
+One round is one product with a matrix of k entries in every row. Three backends do it, equal to rounding (below 1e-6
+against double precision), chosen by where the labels are and how much there is to do:
 
 | backend | chosen for | what |
 | --- | --- | --- |
@@ -33,7 +35,8 @@ Step = Callable[[Tensor, Tensor], None]
 # the labels after the last round and after the one before it, and how many rounds there were
 Rounds = tuple[Tensor, Tensor, int]
 
-# numba's import and the ordering of the rows cost about as much as ten rounds; below 1e9 multiply-adds embedding_bag ends before them
+# numba's import and the ordering of the rows cost about as much as ten rounds; below 1e9 multiply-adds embedding_bag
+# ends before them
 LONG_ROUNDS = 10
 LONG_WORK = 10**9
 
@@ -62,11 +65,12 @@ def propagate(
     tol: float | None = None,
     backend: str = "auto",
 ) -> Propagation:
-    """Labels `comp` (n, K) after `rounds` of sharing along `indices` (n, k), each row weighing its neighbours by `weights` (n, k).
+    """Labels `comp` (n, K) after `rounds` of sharing along `indices` (n, k), each row weighing its neighbours by
+    `weights` (n, k).
 
-    The rows of `weights` sum to 1. alpha is the weight of a row's own labels, above 0 and at most 1. With `tol` the rounds end early,
-    after the first in which no entry changed by more than tol; no entry is then further than tol * (1 - alpha) / alpha from where
-    endless rounds would lead.
+    The rows of `weights` sum to 1. alpha is the weight of a row's own labels, above 0 and at most 1. With `tol` the
+    rounds end early, after the first in which no entry changed by more than tol; no entry is then further than tol * (1
+    - alpha) / alpha from where endless rounds would lead.
     """
     check_settings(alpha, rounds, tol)
     _check_shapes(indices, weights, comp)
@@ -75,7 +79,9 @@ def propagate(
         raise unknown("backend", name, [*BACKENDS, "auto"])
     given = comp.to(torch.float32).contiguous()
     damped = (weights.to(torch.float32) * (1 - alpha)).contiguous()
-    last, before, done = BACKENDS[name](indices.to(torch.int32).contiguous(), damped, given, alpha=alpha, rounds=int(rounds), tol=tol)
+    last, before, done = BACKENDS[name](
+        indices.to(torch.int32).contiguous(), damped, given, alpha=alpha, rounds=int(rounds), tol=tol
+    )
     change = float((last - before).abs().max()) if done else 0.0
     return Propagation(divide_rows(last), done, change, name)
 
@@ -100,7 +106,9 @@ def _torch(indices: Tensor, weights: Tensor, given: Tensor, *, alpha: float, rou
     own = alpha * given
 
     def step(shared: Tensor, out: Tensor) -> None:
-        torch.add(own, torch.nn.functional.embedding_bag(indices, shared, per_sample_weights=weights, mode="sum"), out=out)
+        torch.add(
+            own, torch.nn.functional.embedding_bag(indices, shared, per_sample_weights=weights, mode="sum"), out=out
+        )
 
     return iterate(step, given.clone(), torch.empty_like(given), rounds, tol)
 
@@ -108,7 +116,9 @@ def _torch(indices: Tensor, weights: Tensor, given: Tensor, *, alpha: float, rou
 def _numba(indices: Tensor, weights: Tensor, given: Tensor, *, alpha: float, rounds: int, tol: float | None) -> Rounds:
     from naysay.augmentation import kernel_cpu
 
-    return kernel_cpu.run(indices, weights, given, alpha, lambda step, shared, spare: iterate(step, shared, spare, rounds, tol))
+    return kernel_cpu.run(
+        indices, weights, given, alpha, lambda step, shared, spare: iterate(step, shared, spare, rounds, tol)
+    )
 
 
 def _triton(indices: Tensor, weights: Tensor, given: Tensor, *, alpha: float, rounds: int, tol: float | None) -> Rounds:
@@ -134,17 +144,28 @@ def _choose(device: torch.device, rounds: int, multiply_adds: int) -> str:
 def check_settings(alpha: float, rounds: int | None, tol: float | None) -> None:
     """Raise InputError unless the settings of the propagation can be used."""
     if not 0 < alpha <= 1:
-        raise InputError(f"alpha, the weight of a row's own labels, must be above 0 and at most 1; got {alpha}. The paper uses 0.1.")
+        raise InputError(
+            f"alpha, the weight of a row's own labels, must be above 0 and at most 1; got {alpha}. The paper uses 0.1."
+        )
     if rounds is not None and (rounds != int(rounds) or rounds < 0):
-        raise InputError(f"rounds must be a whole number of at least 0; got {rounds}. Leave it out to use the scheme's own.")
+        raise InputError(
+            f"rounds must be a whole number of at least 0; got {rounds}. Leave it out to use the scheme's own."
+        )
     if tol is not None and not (math.isfinite(tol) and tol >= 0):
         raise InputError(f"tol must be a number of at least 0, or None to run every round; got {tol}.")
 
 
 def _check_shapes(indices: Tensor, weights: Tensor, comp: Tensor) -> None:
-    if indices.ndim != 2 or indices.shape != weights.shape or comp.ndim != 2 or len(comp) != len(indices) or indices.numel() == 0:
+    if (
+        indices.ndim != 2
+        or indices.shape != weights.shape
+        or comp.ndim != 2
+        or len(comp) != len(indices)
+        or indices.numel() == 0
+    ):
         raise InputError(
-            "propagation needs indices and weights (n, k) and labels (n, K) with the same n, and at least one neighbour; "
+            "propagation needs indices and weights (n, k) and labels (n, K) with the same n, and at least one "
+            "neighbour; "
             f"got shapes {tuple(indices.shape)}, {tuple(weights.shape)} and {tuple(comp.shape)}."
         )
     # the kernels read memory at these numbers, so a wrong one must not get that far

@@ -15,7 +15,9 @@ NEIGHBOURS, FEWEST_NEIGHBOURS = 64, 8  # the paper's number; and what one label 
 
 @dataclass(frozen=True)
 class Scheme:
-    """One row: `weights` "rank" is 1/k for the k-th neighbour, "distance" is exp(-gamma * squared distance), None shares nothing."""
+    """One row: `weights` "rank" is 1/k for the k-th neighbour, "distance" is exp(-gamma * squared distance), None
+    shares nothing.
+    """
 
     name: str
     weights: Literal["rank", "distance"] | None
@@ -46,9 +48,10 @@ def get(name: str) -> Scheme:
 def neighbours_for(scheme: str, n_rows: int, n_classes: int) -> int:
     """Neighbours that a row shares with when no number is asked for: the paper's 64, or fewer where classes are small.
 
-    A single step must meet labels of every wrong class among the neighbours: half a class of them. Many steps travel far anyway, and a
-    small neighbourhood keeps them inside the class: the square root of a class. On digits (130 a class), rms with 64, 16 and 11
-    neighbours makes the true class the least named in 90.0, 94.6 and 95.1 % of rows; dss with the same in 85.6, 52.2 and 34.4 %.
+    A single step must meet labels of every wrong class among the neighbours: half a class of them. Many steps travel
+    far anyway, and a small neighbourhood keeps them inside the class: the square root of a class. On digits (130 a
+    class), rms with 64, 16 and 11 neighbours makes the true class the least named in 90.0, 94.6 and 95.1 % of rows; dss
+    with the same in 85.6, 52.2 and 34.4 %.
     """
     size = n_rows / n_classes
     wanted = size / 2 if get(scheme).rounds == 1 else math.sqrt(size)

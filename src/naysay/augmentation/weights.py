@@ -1,7 +1,8 @@
 """How much a row listens to each of its neighbours: non-negative weights (n, k) whose rows sum to 1.
 
 By rank the k-th nearest weighs 1/k; by distance it weighs exp(-gamma * squared distance) (arXiv 2305.08344, Section 4).
-gamma = 1 belongs to rows of length 1, whose squared distances lie between 0 and 4; `auto_gamma` finds the like for any other scale.
+gamma = 1 belongs to rows of length 1, whose squared distances lie between 0 and 4; `auto_gamma` finds the like for any
+other scale.
 """
 
 import math
@@ -24,8 +25,9 @@ def by_rank(n: int, k: int, device: torch.device | str = "cpu") -> Tensor:
 def by_distance(distances: Tensor, gamma: float) -> Tensor:
     """Weights (n, k) float32 proportional to exp(-gamma * distances), from squared distances (n, k).
 
-    Normalised weights don't change when each row's smallest distance is subtracted first, so the nearest neighbour's weight never
-    underflows. An isolated row, whose every weight would be zero even in double precision, listens to all neighbours equally.
+    Normalised weights don't change when each row's smallest distance is subtracted first, so the nearest neighbour's
+    weight never underflows. An isolated row, whose every weight would be zero even in double precision, listens to all
+    neighbours equally.
     """
     nearest = distances.amin(1, keepdim=True)
     isolated = nearest > UNDERFLOW / gamma
@@ -34,12 +36,12 @@ def by_distance(distances: Tensor, gamma: float) -> Tensor:
 
 
 def auto_gamma(distances: Tensor) -> float:
-    """The gamma at which, in a typical row of squared distances (n, k), the k-th neighbour weighs 1/k of the nearest, as ranks have it:
-    log k over the median of the k-th's distance less the nearest's.
+    """The gamma at which, in a typical row of squared distances (n, k), the k-th neighbour weighs 1/k of the nearest,
+    as ranks have it: log k over the median of the k-th's distance less the nearest's.
 
-    Scaling the features by any number leaves the weights as they are, and so does adding the same to all distances, as noise in many
-    dimensions does. Where most rows have k neighbours at one distance it is the median over the other rows; where all have, weights
-    are equal whatever gamma is, and 1 is returned.
+    Scaling the features by any number leaves the weights as they are, and so does adding the same to all distances, as
+    noise in many dimensions does. Where most rows have k neighbours at one distance it is the median over the other
+    rows; where all have, weights are equal whatever gamma is, and 1 is returned.
     """
     return gamma_of(distances[:, -1] - distances[:, 0], distances.shape[1])
 
@@ -58,7 +60,9 @@ def effective_neighbours(weights: Tensor) -> Tensor:
 
 
 def fits(distances: Tensor, weights: Tensor, gamma: float) -> bool:
-    """Whether gamma suits the distances (n, k): the median row is not isolated, and listens to two neighbours or more in effect."""
+    """Whether gamma suits the distances (n, k): the median row is not isolated, and listens to two neighbours or more
+    in effect.
+    """
     return suits(distances.amin(1), effective_neighbours(weights), distances.shape[1], gamma)
 
 

@@ -1,6 +1,8 @@
-"""The command `naysay`. One file per command; each imports what it needs when it runs, so that `naysay --help` answers at once.
+"""The command `naysay`. One file per command; each imports what it needs when it runs, so that `naysay --help` answers
+at once.
 
-Exit codes: 0 done, 1 a failure on our side, 2 something that was given cannot be used (one sentence on stderr says what), 130 interrupted.
+Exit codes: 0 done, 1 a failure on our side, 2 something that was given cannot be used (one sentence on stderr says
+what), 130 interrupted.
 """
 
 import sys
@@ -63,7 +65,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     pass
 

@@ -25,14 +25,21 @@ def audit(
     transition: o.Transition = None,
     truth: Annotated[
         str | None,
-        typer.Option("--truth", metavar="COLUMN", rich_help_panel=o.ITEMS, help="The column of ordinary labels, to be left alone."),
+        typer.Option(
+            "--truth",
+            metavar="COLUMN",
+            rich_help_panel=o.ITEMS,
+            help="The column of ordinary labels, to be left alone.",
+        ),
     ] = None,
     n_labels: o.NLabels = None,
     space: o.Space = "auto",
     encoder: o.Encoder = None,
     seed: o.Seed = 0,
     folder: o.Folder = None,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", rich_help_panel=o.OUTPUT, help="Also write a page.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", rich_help_panel=o.OUTPUT, help="Also write a page.")
+    ] = None,
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:

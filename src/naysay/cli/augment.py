@@ -18,7 +18,10 @@ def augment(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", metavar="FILE", rich_help_panel=o.OUTPUT, help="A .csv, .parquet or .npz file to write; with --engine ray, a folder."
+            "--out",
+            metavar="FILE",
+            rich_help_panel=o.OUTPUT,
+            help="A .csv, .parquet or .npz file to write; with --engine ray, a folder.",
         ),
     ],
     id: o.Id = None,
@@ -40,7 +43,8 @@ def augment(
     alpha: o.Alpha = 0.1,
     gamma: o.Gamma = "auto",
     rounds: Annotated[
-        int | None, typer.Option("--rounds", rich_help_panel=o.SHARING, help="Rounds of sharing; else the scheme's own.")
+        int | None,
+        typer.Option("--rounds", rich_help_panel=o.SHARING, help="Rounds of sharing; else the scheme's own."),
     ] = None,
     space: o.Space = "auto",
     encoder: o.Encoder = None,
@@ -102,7 +106,9 @@ def augment(
         ids = given.items.ids
         if out.suffix.lower() == ".npz":
             with unfinished.open("wb") as file:
-                np.savez(file, allow_pickle=False, ids=ids.astype(np.str_), labels=shared, classes=np.array(given.classes))
+                np.savez(
+                    file, allow_pickle=False, ids=ids.astype(np.str_), labels=shared, classes=np.array(given.classes)
+                )
         else:
             with TableWriter(unfinished, out) as table:
                 for start in range(0, len(ids), BLOCK):

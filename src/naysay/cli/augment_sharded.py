@@ -16,31 +16,50 @@ ONE_MACHINE = ("ignore", "truth", "item", "annotator", "options", "transition", 
 Engine = Annotated[
     str,
     typer.Option(
-        "--engine", metavar="local|ray", rich_help_panel=CLUSTER, help="ray: DATA is a folder or pattern of shards, --out a folder."
+        "--engine",
+        metavar="local|ray",
+        rich_help_panel=CLUSTER,
+        help="ray: DATA is a folder or pattern of shards, --out a folder.",
     ),
 ]
 Address = Annotated[
     str | None,
-    typer.Option("--address", metavar="HOST:PORT", rich_help_panel=CLUSTER, help="The Ray cluster to join; else one is started."),
+    typer.Option(
+        "--address", metavar="HOST:PORT", rich_help_panel=CLUSTER, help="The Ray cluster to join; else one is started."
+    ),
 ]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, rich_help_panel=CLUSTER, help="Workers; else as many as have CPUs.")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, rich_help_panel=CLUSTER, help="CPUs of each worker (1).")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=1, rich_help_panel=CLUSTER, help="Workers; else as many as have CPUs.")
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", min=1, rich_help_panel=CLUSTER, help="CPUs of each worker (1).")
+]
 Method = Annotated[
     str | None,
-    typer.Option("--method", metavar="auto|exact|approximate", rich_help_panel=CLUSTER, help="How neighbours are found (auto)."),
+    typer.Option(
+        "--method", metavar="auto|exact|approximate", rich_help_panel=CLUSTER, help="How neighbours are found (auto)."
+    ),
 ]
 Lists = Annotated[
-    int | None, typer.Option("--lists", min=1, rich_help_panel=CLUSTER, help="Lists of the approximate search; else by rule.")
+    int | None,
+    typer.Option("--lists", min=1, rich_help_panel=CLUSTER, help="Lists of the approximate search; else by rule."),
 ]
 Probes = Annotated[
     int | None,
-    typer.Option("--probes", min=1, rich_help_panel=CLUSTER, help="Lists that a row looks into; else so many that recall is 0.98."),
+    typer.Option(
+        "--probes",
+        min=1,
+        rich_help_panel=CLUSTER,
+        help="Lists that a row looks into; else so many that recall is 0.98.",
+    ),
 ]
 BlockRows = Annotated[
-    int | None, typer.Option("--block-rows", min=1, rich_help_panel=CLUSTER, help="Rows searched at a time; else 64 MiB.")
+    int | None,
+    typer.Option("--block-rows", min=1, rich_help_panel=CLUSTER, help="Rows searched at a time; else 64 MiB."),
 ]
 CheckpointEvery = Annotated[
-    int | None, typer.Option("--checkpoint-every", min=1, rich_help_panel=CLUSTER, help="Rounds between two checkpoints (10).")
+    int | None,
+    typer.Option("--checkpoint-every", min=1, rich_help_panel=CLUSTER, help="Rounds between two checkpoints (10)."),
 ]
 OURS = ("address", "workers", "threads", "method", "lists", "probes", "block_rows", "checkpoint_every")
 
@@ -101,7 +120,9 @@ def augment_sharded(asked: Mapping[str, Any]) -> None:
         say_json({"folder": str(asked["out"]), **account.as_dict()})
     elif not asked["quiet"]:
         recall = (
-            "" if account.search["recall"] is None else f"{account.search['method']} neighbours, recall {account.search['recall']:.3f}; "
+            ""
+            if account.search["recall"] is None
+            else f"{account.search['method']} neighbours, recall {account.search['recall']:.3f}; "
         )
         note(f"{recall}{account.workers} workers, {sum(account.seconds.values()):.0f} s\n{account.report}")
         print(asked["out"])

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from naysay.datasets import Entry
 
 app = typer.Typer(
-    help="The known sets: list them, get them, or import files you already have.", no_args_is_help=True, rich_markup_mode="rich"
+    help="The known sets: list them, get them, or import files you already have.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
 )
 
 TITLES = ("name", "what", "training", "test", "instance", "classes", "here")
@@ -52,7 +54,9 @@ def list_sets(folder: o.Folder = None, json: o.Json = False) -> None:
 
     table = Table(box=box.SIMPLE_HEAD, caption=f"The data folder is {place} (change it with --data or $NAYSAY_DATA)")
     for title in TITLES:
-        table.add_column(title, justify="right" if title in ("training", "test", "classes") else "left", no_wrap=title == "name")
+        table.add_column(
+            title, justify="right" if title in ("training", "test", "classes") else "left", no_wrap=title == "name"
+        )
     for row in rows:
         table.add_row(*(f"{row[title]:,}" if isinstance(row[title], int) else str(row[title]) for title in TITLES))
     console().print(table)
@@ -82,7 +86,15 @@ def get(name: Name, folder: o.Folder = None, json: o.Json = False) -> None:
     path = datasets.data_folder(folder) / f"{name}.npz"
     where = str(path) if path.exists() else "embedded"
     if json:
-        say_json({"name": name, "path": where, "training": len(data.x_train), "test": len(data.x_test), "hash": data.fingerprint})
+        say_json(
+            {
+                "name": name,
+                "path": where,
+                "training": len(data.x_train),
+                "test": len(data.x_test),
+                "hash": data.fingerprint,
+            }
+        )
     else:
         print(f"{data}\n{where}\n{datasets.CATALOG[name].citation} (licence: {datasets.CATALOG[name].licence})")
 
@@ -91,7 +103,8 @@ def get(name: Name, folder: o.Folder = None, json: o.Json = False) -> None:
 def import_files(
     name: Name,
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="An .npz in the data folder's layout, or published files of the set.")
+        list[Path],
+        typer.Argument(metavar="FILE...", help="An .npz in the data folder's layout, or published files of the set."),
     ],
     folder: o.Folder = None,
     force: o.Force = False,

@@ -46,14 +46,22 @@ def demo(
         truth = given.truth
         assert truth is not None  # a known set has its truth
         first, second = (given.labelled.classes[int(k)] for k in given.labelled.comp[:2].argmax(1))
-        say(f"1,442 digits, one uniform complementary label each: the first is no {first}, the second is no {second}, and so on.")
+        say(
+            f"1,442 digits, one uniform complementary label each: the first is no {first}, the second is no {second}, "
+            "and so on."
+        )
         data = replace(given.labelled, origin={**given.labelled.origin, "demo": True})
         settings = runs.Settings(Config(epochs=EPOCHS, seed=seed), SCHEMES)
         fitted = runs.fit(data, settings, oracle=truth, progress=False if quiet else None, tell=say)
         with told(out):
             about = runs.write(fitted, data, unfinished, truth=truth.y_true, command=command_line())
     if json:
-        say_json({"report": str(out / "report.html"), **{name: about[name] for name in ("chosen", "verdict", "results", "seconds")}})
+        say_json(
+            {
+                "report": str(out / "report.html"),
+                **{name: about[name] for name in ("chosen", "verdict", "results", "seconds")},
+            }
+        )
         return
     print("Audit, from complementary labels alone:")
     for advice in fitted.audit.advice:

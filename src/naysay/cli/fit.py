@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def fit(
     data: o.Data,
     *,
-    out: Annotated[Path, typer.Option("--out", metavar="RUN", rich_help_panel=o.OUTPUT, help="The run folder to make.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="RUN", rich_help_panel=o.OUTPUT, help="The run folder to make.")
+    ],
     id: o.Id = None,
     label: o.Label = None,
     features: o.Features = None,
@@ -50,16 +52,26 @@ def fit(
     space: o.Space = "auto",
     encoder: o.Encoder = None,
     loss: Annotated[
-        str | None, typer.Option("--loss", metavar="NAME", rich_help_panel=o.TRAINING, help="See docs/LOSSES.md; else scl-nl.")
+        str | None,
+        typer.Option("--loss", metavar="NAME", rich_help_panel=o.TRAINING, help="See docs/LOSSES.md; else scl-nl."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", rich_help_panel=o.TRAINING, help="linear, mlp, lenet or resnet18; else mlp.")
+        str | None,
+        typer.Option(
+            "--model", metavar="NAME", rich_help_panel=o.TRAINING, help="linear, mlp, lenet or resnet18; else mlp."
+        ),
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option("--epochs", rich_help_panel=o.TRAINING, help="Else 3,000,000 rows' worth of them, at least 5 and at most 100."),
+        typer.Option(
+            "--epochs",
+            rich_help_panel=o.TRAINING,
+            help="Else 3,000,000 rows' worth of them, at least 5 and at most 100.",
+        ),
     ] = None,
-    learning_rate: Annotated[float | None, typer.Option("--learning-rate", rich_help_panel=o.TRAINING, help="Else 0.001.")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option("--learning-rate", rich_help_panel=o.TRAINING, help="Else 0.001.")
+    ] = None,
     assume: Annotated[
         str,
         typer.Option(
@@ -77,9 +89,16 @@ def fit(
     ] = False,
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", rich_help_panel=o.TRAINING, help="Training settings in TOML or JSON; options here win."),
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            rich_help_panel=o.TRAINING,
+            help="Training settings in TOML or JSON; options here win.",
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="All randomness comes from this number; else 0, or the config's.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="All randomness comes from this number; else 0, or the config's.")
+    ] = None,
     folder: o.Folder = None,
     force: o.Force = False,
     json: o.Json = False,
@@ -146,11 +165,15 @@ def fit(
 
 
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
-    """The training settings: a file's, or defaults that suit the number of rows; what was asked for on the command line wins."""
+    """The training settings: a file's, or defaults that suit the number of rows; what was asked for on the command line
+    wins.
+    """
     from naysay.runs.settings import batch_size_for, epochs_within_budget
     from naysay.training import Config
 
-    given = {name: asked[name] for name in ("loss", "model", "epochs", "learning_rate", "seed") if asked[name] is not None}
+    given = {
+        name: asked[name] for name in ("loss", "model", "epochs", "learning_rate", "seed") if asked[name] is not None
+    }
     if asked["fine_tune"]:
         if asked["encoder"] is None:
             raise InputError("--fine-tune starts the model from an encoder's weights: pass --encoder FILE too.")
@@ -173,7 +196,10 @@ def show(about: dict[str, Any], out: Path, json: bool) -> None:
         return
     console().print(results_table(about))
     print(about["verdict"])
-    print("Estimated accuracy comes from complementary labels alone, ± one standard error: compare by it, do not read it as an accuracy.")
+    print(
+        "Estimated accuracy comes from complementary labels alone, ± one standard error: compare by it, do not read "
+        "it as an accuracy."
+    )
     print(f"report: {out / 'report.html'}")
 
 

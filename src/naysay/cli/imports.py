@@ -1,4 +1,6 @@
-"""Files that a user already has, checked and put into the data folder: a ready .npz, or the published originals of a known set."""
+"""Files that a user already has, checked and put into the data folder: a ready .npz, or the published originals of a
+known set.
+"""
 
 import shutil
 from collections.abc import Sequence
@@ -32,7 +34,9 @@ def import_originals(name: str, files: Sequence[Path], folder: Path | None, forc
     for file in files:
         if file.name not in sources:
             known = ", ".join(sources) or "none, it is embedded or made elsewhere"
-            raise InputError(f"{file.name} is not a published file of {name}; those are {known}. An .npz is imported alone.")
+            raise InputError(
+                f"{file.name} is not a published file of {name}; those are {known}. An .npz is imported alone."
+            )
         if not file.is_file():
             raise InputError(f"{file} is not a file. Give the path of the published {file.name}.")
         total = sources[file.name].sha256
@@ -41,7 +45,9 @@ def import_originals(name: str, files: Sequence[Path], folder: Path | None, forc
     path = place / f"{name}.npz"
     _refuse(path, force)
     for file in files:
-        with replacing(place / "originals" / sources[file.name].file, "Choose another data folder with --data.") as unfinished:
+        with replacing(
+            place / "originals" / sources[file.name].file, "Choose another data folder with --data."
+        ) as unfinished:
             shutil.copyfile(file, unfinished)
     missing = [source.file for source in sources.values() if not _stored(source, place)]
     if missing:

@@ -11,7 +11,9 @@ __all__ = ["Input", "Reading", "dataset_of", "own_items", "read"]
 
 
 def read(reading: Reading, *, strict: bool = True) -> Input:
-    """Items, labels and truth; `strict` refuses labels that were not among the options shown (an audit counts them instead)."""
+    """Items, labels and truth; `strict` refuses labels that were not among the options shown (an audit counts them
+    instead).
+    """
     known = dataset_of(reading)
     if known is not None:
         return labelling.of_known(reading, known, strict)
@@ -24,5 +26,7 @@ def read(reading: Reading, *, strict: bool = True) -> Input:
         from naysay.datasets.columns import header
 
         columns = f" Its columns are {', '.join(header(Path(reading.data))[:20])}." if "columns" in origin else ""
-        raise InputError(f"no labels were named for {reading.data}: pass --label COLUMN, or --labels FILE with long rows.{columns}")
+        raise InputError(
+            f"no labels were named for {reading.data}: pass --label COLUMN, or --labels FILE with long rows.{columns}"
+        )
     return labelling.with_truth(reading, labelling.in_columns(reading, items, origin))

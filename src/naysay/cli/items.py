@@ -21,8 +21,15 @@ def dataset_of(reading: Reading) -> Dataset | None:
         return datasets.load(reading.data, reading.folder)
     path = Path(reading.data)
     if not path.exists():
-        raise InputError(f"{reading.data} is neither a file or folder nor a known set ({', '.join(datasets.NAMES)}). See: naysay data list")
-    whole = path.suffix.lower() == ".npz" and not (reading.features or reading.label or reading.id) and set(REQUIRED) <= _arrays(path)
+        raise InputError(
+            f"{reading.data} is neither a file or folder nor a known set ({', '.join(datasets.NAMES)}). See: naysay "
+            "data list"
+        )
+    whole = (
+        path.suffix.lower() == ".npz"
+        and not (reading.features or reading.label or reading.id)
+        and set(REQUIRED) <= _arrays(path)
+    )
     return store.read(path, path.stem) if whole else None
 
 
@@ -58,17 +65,25 @@ def own_items(reading: Reading) -> tuple[Items, dict[str, Any]]:
 
 
 def pick_columns(path: Path, columns: Sequence[str], reading: Reading, taken: Sequence[str]) -> list[str]:
-    """The feature columns: those of --features (names, several with commas, or patterns such as 'e*'), or all others, less --ignore."""
+    """The feature columns: those of --features (names, several with commas, or patterns such as 'e*'), or all others,
+    less --ignore.
+    """
     for name in reading.ignore:
         if not fnmatch.filter(columns, name):
-            raise InputError(f"--ignore {name!r} matches no column of {path}; its columns are {', '.join(columns[:20])}.")
+            raise InputError(
+                f"--ignore {name!r} matches no column of {path}; its columns are {', '.join(columns[:20])}."
+            )
     left_out = {*taken, *(column for name in reading.ignore for column in fnmatch.filter(columns, name))}
     if not reading.features:
         return [name for name in columns if name not in left_out]
     picked: list[str] = []
     for given in reading.features:
         for name in [given] if given in columns else given.split(","):
-            found = [name] if name in columns else [column for column in fnmatch.filter(columns, name) if column not in left_out]
+            found = (
+                [name]
+                if name in columns
+                else [column for column in fnmatch.filter(columns, name) if column not in left_out]
+            )
             picked += [column for column in found or [name] if column not in picked]
     return picked
 

@@ -1,4 +1,6 @@
-"""The labels of items: in columns of their own table, in long rows of another, by a known set's annotators, or drawn from the truth."""
+"""The labels of items: in columns of their own table, in long rows of another, by a known set's annotators, or drawn
+from the truth.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +25,9 @@ Origin = dict[str, Any]
 
 
 def of_known(reading: Reading, data: Dataset, strict: bool) -> Input:
-    """A known set with its annotators' labels, where it has any; with those of a long file; or with labels drawn from its truth."""
+    """A known set with its annotators' labels, where it has any; with those of a long file; or with labels drawn from
+    its truth.
+    """
     names = tuple(data.classes.tolist())
     items = Items(np.arange(len(data.x_train)).astype(np.str_).astype(object), data.x_train)
     truth = Truth(data.x_train, data.y_train, data.x_test, data.y_test)
@@ -34,9 +38,15 @@ def of_known(reading: Reading, data: Dataset, strict: bool) -> Input:
     if data.comp_train is not None and reading.transition is None:
         m = data.comp_train.shape[1] if reading.n_labels is None else reading.n_labels
         if not 1 <= m <= data.comp_train.shape[1]:
-            raise InputError(f"--n-labels must be 1 to {data.comp_train.shape[1]}, the labels that {data.name} has of each item; got {m}.")
+            raise InputError(
+                f"--n-labels must be 1 to {data.comp_train.shape[1]}, the labels that {data.name} has of each item; "
+                f"got {m}."
+            )
         comp = labels.from_indices(data.comp_train[:, :m], len(names), contradictions=reading.contradictions)
-        return Input(Labelled(items, comp, names, origin={**origin, "labels": f"the first {m} of each item's annotations"}), truth)
+        return Input(
+            Labelled(items, comp, names, origin={**origin, "labels": f"the first {m} of each item's annotations"}),
+            truth,
+        )
     comp, how = draw(data.y_train, len(names), reading)
     return Input(Labelled(items, comp, names, origin={**origin, "labels": how}), truth)
 
@@ -52,7 +62,8 @@ def draw(truth: Any, n_classes: int, reading: Reading) -> tuple[Tensor, str]:
         T = transition.human(name)
         if len(T) != n_classes:
             raise InputError(
-                f"the published matrix {name} has {len(T)} classes and {reading.data} has {n_classes}. Choose another --transition."
+                f"the published matrix {name} has {len(T)} classes and {reading.data} has {n_classes}. Choose another "
+                "--transition."
             )
     else:
         raise unknown("transition", name, ("uniform", *BIASED, *HUMAN))
@@ -65,18 +76,22 @@ def drawn(reading: Reading, items: Items, origin: Origin) -> Input:
     """A user's own items whose labels are drawn from the truth that came with them."""
     if items.y_true is None:
         raise InputError(
-            "--transition draws labels from the truth, which is not known here: pass --truth COLUMN, or --label COLUMN instead."
+            "--transition draws labels from the truth, which is not known here: pass --truth COLUMN, or --label "
+            "COLUMN instead."
         )
     missing = next((i for i, text in enumerate(items.y_true) if text is None), None)
     if missing is not None:
         raise InputError(
-            f"--transition needs the truth of every item; item {items.ids[missing]!r} has none. Fill it in, or leave the row out."
+            f"--transition needs the truth of every item; item {items.ids[missing]!r} has none. Fill it in, or leave "
+            "the row out."
         )
     classes = settle(_counted(items.y_true.tolist()), reading.classes, merge=reading.merge_spelling, who="the truth")
     numbers = _numbers(classes, items.y_true)
     comp, how = draw(numbers, len(classes.names), reading)
     truth = Truth(items.x, numbers)
-    return Input(Labelled(items, comp, classes.names, origin={**origin, "labels": how, "tested_on": truth.tested_on}), truth)
+    return Input(
+        Labelled(items, comp, classes.names, origin={**origin, "labels": how, "tested_on": truth.tested_on}), truth
+    )
 
 
 def in_columns(reading: Reading, items: Items, origin: Origin) -> Labelled:
@@ -84,7 +99,9 @@ def in_columns(reading: Reading, items: Items, origin: Origin) -> Labelled:
     texts = items.labels if items.labels is not None else np.empty((len(items.ids), 0), object)
     classes = settle(_counted(texts.reshape(-1).tolist()), reading.classes, merge=reading.merge_spelling)
     comp = labels.from_indices(_numbers(classes, texts), len(classes.names), contradictions=reading.contradictions)
-    return Labelled(items, comp, classes.names, origin={**origin, "labels": f"in {', '.join(reading.label) or 'the array labels'}"})
+    return Labelled(
+        items, comp, classes.names, origin={**origin, "labels": f"in {', '.join(reading.label) or 'the array labels'}"}
+    )
 
 
 def in_long_rows(reading: Reading, items: Items, origin: Origin, strict: bool) -> Labelled:
@@ -115,13 +132,21 @@ def _long_rows(path: Path, reading: Reading) -> dict[str, Any]:
     """The columns item, label and, where they were named, annotator and options (a list each) of a long table."""
     columns = header(path)
     item = reading.item or next((name for name in ("item", reading.id, "id") if name in columns), "item")
-    parts = {"item": item, "label": reading.only("label") or "label", "annotator": reading.annotator, "options": reading.options}
+    parts = {
+        "item": item,
+        "label": reading.only("label") or "label",
+        "annotator": reading.annotator,
+        "options": reading.options,
+    }
     named = {part: name for part, name in parts.items() if name is not None}
     read = datasets.read_columns(path, list(dict.fromkeys(named.values())))
     table = {part: read[name].tolist() for part, name in named.items()}
     for part in ("item", "label", "annotator"):
         if any(isinstance(cell, list) for cell in table.get(part, ())):
-            raise InputError(f"{path} holds lists in its column {named[part]!r}, where a row must have one {part}. Write a row for each.")
+            raise InputError(
+                f"{path} holds lists in its column {named[part]!r}, where a row must have one {part}. Write a row for "
+                "each."
+            )
     if "options" in table:
         table["options"] = [_listed(cell) for cell in table["options"]]
     return table
@@ -133,7 +158,9 @@ def _listed(cell: Any) -> list[str]:
 
 
 def _with_endings(ids: Any, given: list[Any]) -> list[Any]:
-    """Images as their files are called; a name without an ending stands for the one image that has it, if there is one only."""
+    """Images as their files are called; a name without an ending stands for the one image that has it, if there is one
+    only.
+    """
     stems = Counter(name.rpartition(".")[0] for name in ids)
     whole = {stem: name for name in ids if stems[stem := name.rpartition(".")[0]] == 1} | {name: name for name in ids}
     return [whole.get(name, name) for name in given]
@@ -145,7 +172,9 @@ def with_truth(reading: Reading, data: Labelled) -> Input:
     if texts is None or all(text is None for text in texts):
         return Input(data, None)
     if any(isinstance(text, list) for text in texts):
-        raise InputError(f"{reading.data} holds lists in its column {reading.truth!r}, where an item must have one true class.")
+        raise InputError(
+            f"{reading.data} holds lists in its column {reading.truth!r}, where an item must have one true class."
+        )
     classes = settle(_counted(texts.tolist()), data.classes, merge=reading.merge_spelling, who="the truth")
     truth = Truth(data.items.x, _numbers(classes, texts))
     origin = {**data.origin, "truth": reading.truth, "tested_on": truth.tested_on}

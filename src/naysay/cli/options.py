@@ -10,11 +10,15 @@ ITEMS, LABELS, SHARING, TRAINING, OUTPUT = "Items", "Labels", "Sharing", "Traini
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="A CSV, Parquet, .npz or .npy file, a folder of images, or a known set such as digits (naysay data list)."
+        metavar="DATA",
+        help="A CSV, Parquet, .npz or .npy file, a folder of images, or a known set such as digits (naysay data list).",
     ),
 ]
 Id = Annotated[
-    str | None, typer.Option("--id", metavar="COLUMN", rich_help_panel=ITEMS, help="The column of item ids; else rows are numbered from 0.")
+    str | None,
+    typer.Option(
+        "--id", metavar="COLUMN", rich_help_panel=ITEMS, help="The column of item ids; else rows are numbered from 0."
+    ),
 ]
 Features = Annotated[
     list[str] | None,
@@ -27,17 +31,30 @@ Features = Annotated[
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", metavar="COLUMN", rich_help_panel=ITEMS, help="A column, or a pattern, to leave out; may be repeated."),
+    typer.Option(
+        "--ignore",
+        metavar="COLUMN",
+        rich_help_panel=ITEMS,
+        help="A column, or a pattern, to leave out; may be repeated.",
+    ),
 ]
 Truth = Annotated[
     str | None,
     typer.Option(
-        "--truth", metavar="COLUMN", rich_help_panel=ITEMS, help="Ordinary labels, where known: for evaluation only, never for training."
+        "--truth",
+        metavar="COLUMN",
+        rich_help_panel=ITEMS,
+        help="Ordinary labels, where known: for evaluation only, never for training.",
     ),
 ]
 Folder = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", rich_help_panel=ITEMS, help="Where known sets lie; else $NAYSAY_DATA, else the cache folder."),
+    typer.Option(
+        "--data",
+        metavar="FOLDER",
+        rich_help_panel=ITEMS,
+        help="Where known sets lie; else $NAYSAY_DATA, else the cache folder.",
+    ),
 ]
 Label = Annotated[
     list[str] | None,
@@ -59,21 +76,42 @@ Labels = Annotated[
 ]
 Item = Annotated[
     str | None,
-    typer.Option("--item", metavar="COLUMN", rich_help_panel=LABELS, help="In --labels: the column of item ids (else item, or id)."),
+    typer.Option(
+        "--item",
+        metavar="COLUMN",
+        rich_help_panel=LABELS,
+        help="In --labels: the column of item ids (else item, or id).",
+    ),
 ]
 Annotator = Annotated[
-    str | None, typer.Option("--annotator", metavar="COLUMN", rich_help_panel=LABELS, help="In --labels: the column that says who said so.")
+    str | None,
+    typer.Option(
+        "--annotator", metavar="COLUMN", rich_help_panel=LABELS, help="In --labels: the column that says who said so."
+    ),
 ]
 Options = Annotated[
     str | None,
-    typer.Option("--options", metavar="COLUMN", rich_help_panel=LABELS, help="In --labels: the classes shown to the annotator, as a|b|c."),
+    typer.Option(
+        "--options",
+        metavar="COLUMN",
+        rich_help_panel=LABELS,
+        help="In --labels: the classes shown to the annotator, as a|b|c.",
+    ),
 ]
 Classes = Annotated[
     str | None,
-    typer.Option("--classes", metavar="A,B,C", rich_help_panel=LABELS, help="All classes, in order, if the labels don't name every one."),
+    typer.Option(
+        "--classes",
+        metavar="A,B,C",
+        rich_help_panel=LABELS,
+        help="All classes, in order, if the labels don't name every one.",
+    ),
 ]
 MergeSpelling = Annotated[
-    bool, typer.Option("--merge-spelling", rich_help_panel=LABELS, help='Take "Cat" and "cat" for one class, written as most are.')
+    bool,
+    typer.Option(
+        "--merge-spelling", rich_help_panel=LABELS, help='Take "Cat" and "cat" for one class, written as most are.'
+    ),
 ]
 ContradictionsOption = Annotated[
     str,
@@ -96,25 +134,40 @@ Transition = Annotated[
 NLabels = Annotated[
     int | None,
     typer.Option(
-        "--n-labels", min=1, rich_help_panel=LABELS, help="Labels to draw for each item (1), or to take of its annotators' (all)."
+        "--n-labels",
+        min=1,
+        rich_help_panel=LABELS,
+        help="Labels to draw for each item (1), or to take of its annotators' (all).",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="All randomness comes from this number.")]
 Scheme = Annotated[
-    str, typer.Option("--scheme", metavar="NAME", rich_help_panel=SHARING, help="How labels are shared: none, rss, rms, dss or dms.")
+    str,
+    typer.Option(
+        "--scheme", metavar="NAME", rich_help_panel=SHARING, help="How labels are shared: none, rss, rms, dss or dms."
+    ),
 ]
 Neighbors = Annotated[
     int | None,
     typer.Option(
-        "--neighbors", min=1, rich_help_panel=SHARING, help="Neighbours that an item shares with; else 64, fewer in small classes."
+        "--neighbors",
+        min=1,
+        rich_help_panel=SHARING,
+        help="Neighbours that an item shares with; else 64, fewer in small classes.",
     ),
 ]
 Alpha = Annotated[
-    float, typer.Option("--alpha", rich_help_panel=SHARING, help="The weight of an item's own labels, above 0 and at most 1.")
+    float,
+    typer.Option("--alpha", rich_help_panel=SHARING, help="The weight of an item's own labels, above 0 and at most 1."),
 ]
 Gamma = Annotated[
     str,
-    typer.Option("--gamma", metavar="NUMBER|auto", rich_help_panel=SHARING, help="How fast weights fall with squared distance (dss, dms)."),
+    typer.Option(
+        "--gamma",
+        metavar="NUMBER|auto",
+        rich_help_panel=SHARING,
+        help="How fast weights fall with squared distance (dss, dms).",
+    ),
 ]
 Space = Annotated[
     str,

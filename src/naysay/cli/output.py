@@ -1,6 +1,8 @@
-"""What a command leaves behind and says: files and folders whole or not at all, results on standard output, the rest on standard error.
+"""What a command leaves behind and says: files and folders whole or not at all, results on standard output, the rest on
+standard error.
 
-Text in CSV that a spreadsheet would run (it begins with = + - @, a tab or a return, and is no number) gets an apostrophe in front.
+Text in CSV that a spreadsheet would run (it begins with = + - @, a tab or a return, and is no number) gets an
+apostrophe in front.
 """
 
 import json
@@ -16,7 +18,8 @@ from naysay import files
 from naysay.errors import InputError
 from naysay.files import told
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # what a spreadsheet takes for a number, not for a formula
+# what a spreadsheet takes for a number, not for a formula
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 WIDTH = 120  # columns of a table that goes to a file or a pipe
 PARQUET = (".parquet", ".pq")
 TABLES = (".csv", *PARQUET)
@@ -55,7 +58,9 @@ def command_line() -> str:
 
 @contextmanager
 def new_file(path: Path, force: bool, endings: Sequence[str] = ()) -> Iterator[Path]:
-    """A path to write to, in the place of `path`, which gets its name only when all went well; an old file stays until then."""
+    """A path to write to, in the place of `path`, which gets its name only when all went well; an old file stays until
+    then.
+    """
     if endings and not path.name.lower().endswith(tuple(endings)):
         raise InputError(f"the output must end in {', '.join(endings)}; got {path.name!r}.")
     if path.is_dir():
@@ -68,12 +73,16 @@ def new_file(path: Path, force: bool, endings: Sequence[str] = ()) -> Iterator[P
 
 @contextmanager
 def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
-    """A folder to fill, in the place of `path`; with `force` an old one is replaced, if it is `replaceable` and nobody's home."""
+    """A folder to fill, in the place of `path`; with `force` an old one is replaced, if it is `replaceable` and
+    nobody's home.
+    """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         if not force:
             raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
         if not (path.is_dir() and replaceable(path)):
-            raise InputError(f"{path} exists and was not made by this command, so it will not be replaced. Choose another name.")
+            raise InputError(
+                f"{path} exists and was not made by this command, so it will not be replaced. Choose another name."
+            )
     unfinished = files.beside(path)
     with told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +106,9 @@ def harmless(text: str) -> str:
 
 
 class TableWriter:
-    """Columns by name, block after block, into the file `unfinished`, CSV or Parquet by the ending of the `path` it will have."""
+    """Columns by name, block after block, into the file `unfinished`, CSV or Parquet by the ending of the `path` it
+    will have.
+    """
 
     def __init__(self, unfinished: Path, path: Path) -> None:
         self.unfinished, self.path, self.parquet = unfinished, path, path.suffix.lower() in PARQUET
@@ -115,7 +126,9 @@ class TableWriter:
         """Add rows: each column is a list of text or an array of numbers, all of one length."""
         import pyarrow as pa
 
-        safe = columns if self.parquet else {harmless(name): _harmless_column(values) for name, values in columns.items()}
+        safe = (
+            columns if self.parquet else {harmless(name): _harmless_column(values) for name, values in columns.items()}
+        )
         table = pa.table({name: pa.array(values) for name, values in safe.items()})
         with told(self.path):
             if self.writer is None:

@@ -1,6 +1,7 @@
 """`naysay paper`: the tables and figures of arXiv 2305.08344, run by run.
 
-Runs are records in a results folder; what is recorded is never run again. `run` is in `paper_run`, `show` and `write` are in `paper_show`.
+Runs are records in a results folder; what is recorded is never run again. `run` is in `paper_run`, `show` and `write`
+are in `paper_show`.
 """
 
 from pathlib import Path
@@ -13,7 +14,11 @@ from naysay.cli.output import console, say_json
 from naysay.cli.paper_run import Results, run
 from naysay.cli.paper_show import show, write
 
-app = typer.Typer(help="The paper's tables and figures: list, run, show and write them.", no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(
+    help="The paper's tables and figures: list, run, show and write them.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
 
 
 @app.command("list")

@@ -35,9 +35,16 @@ def _results(spec: Spec, cells: Sequence[Cell]) -> Results | None:
     if not shown:
         return None
     columns = [column for section in shown for column in _columns(section)]
-    names = list(dict.fromkeys(name for section in shown for name, group in section.rows if any(cell.n for cell in group)))
+    names = list(
+        dict.fromkeys(name for section in shown for name, group in section.rows if any(cell.n for cell in group))
+    )
     notes = cuts(cells)
-    return Results(columns, [_method(name, shown, notes) for name in names], note=" ".join(told(spec, cells)), drawn=_drawn(spec, shown))
+    return Results(
+        columns,
+        [_method(name, shown, notes) for name in names],
+        note=" ".join(told(spec, cells)),
+        drawn=_drawn(spec, shown),
+    )
 
 
 def _columns(section: Section) -> list[Column]:
@@ -69,7 +76,11 @@ def _method(name: str, shown: Sequence[Section], notes: Sequence[str]) -> Method
         if group[0].n:
             said[section.title] = ", ".join(filter(None, [words.seeds(group[0].n), marks(group[0], notes)]))
     alike = len(set(said.values())) == 1
-    return Method(name, values, note=next(iter(said.values())) if alike else "; ".join(f"{title}: {text}" for title, text in said.items()))
+    return Method(
+        name,
+        values,
+        note=next(iter(said.values())) if alike else "; ".join(f"{title}: {text}" for title, text in said.items()),
+    )
 
 
 def _drawn(spec: Spec, shown: Sequence[Section]) -> tuple[str, ...]:
@@ -89,7 +100,12 @@ def _charts(plot: Plot) -> list[Curves]:
         ]
     names = dict.fromkeys(line.name for panel in plot.panels for line in panel.lines)
     return [
-        _chart(name, [_renamed(line, panel.title) for panel in plot.panels for line in panel.lines if line.name == name], plot, note)
+        _chart(
+            name,
+            [_renamed(line, panel.title) for panel in plot.panels for line in panel.lines if line.name == name],
+            plot,
+            note,
+        )
         for name in names
     ]
 
@@ -107,7 +123,9 @@ def _chart(title: str, lines: Sequence[Line], plot: Plot, note: str) -> Curves:
         series.append(Series(line.name, y, low, high, needs_truth=True))
     unit: Literal["", "%"] = "" if plot.log_y else "%"
     if plot.log_x:
-        return Curves(title, [math.log2(at) for at in x], series, f"{plot.x_name}, as powers of two (6 is 64)", unit, note)
+        return Curves(
+            title, [math.log2(at) for at in x], series, f"{plot.x_name}, as powers of two (6 is 64)", unit, note
+        )
     return Curves(title, x, series, plot.x_name, unit, note)
 
 

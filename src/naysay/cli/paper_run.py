@@ -13,37 +13,68 @@ from naysay.cli.output import note, say_json
 from naysay.cli.paper_told import called, plan_lines, run_line, runs, summary
 
 RUNNING = "Running"
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A table or figure (naysay paper list), or a .toml file of your own.")]
-Results = Annotated[Path, typer.Option("--results", metavar="FOLDER", rich_help_panel=o.OUTPUT, help="Where the records are.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="A table or figure (naysay paper list), or a .toml file of your own.")
+]
+Results = Annotated[
+    Path, typer.Option("--results", metavar="FOLDER", rich_help_panel=o.OUTPUT, help="Where the records are.")
+]
 
 
 def run(
     name: Name,
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer epochs, seeds and grid points, as the spec says.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer epochs, seeds and grid points, as the spec says.")
+    ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="VALUE=A,B", help="Only runs with one of these values, as dataset=cifar10; may be repeated."),
+        typer.Option(
+            "--only",
+            metavar="VALUE=A,B",
+            help="Only runs with one of these values, as dataset=cifar10; may be repeated.",
+        ),
     ] = None,
-    limit: Annotated[float | None, typer.Option("--limit", metavar="MINUTES", min=0, help="Start no run after so long.")] = None,
-    remark: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="Something to say of the data in every record.")] = None,
+    limit: Annotated[
+        float | None, typer.Option("--limit", metavar="MINUTES", min=0, help="Start no run after so long.")
+    ] = None,
+    remark: Annotated[
+        str | None, typer.Option("--note", metavar="TEXT", help="Something to say of the data in every record.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before starting.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and start nothing.")] = False,
-    where: Annotated[str, typer.Option("--engine", metavar="local|ray", rich_help_panel=RUNNING, help="Where runs run.")] = "local",
+    where: Annotated[
+        str, typer.Option("--engine", metavar="local|ray", rich_help_panel=RUNNING, help="Where runs run.")
+    ] = "local",
     address: Annotated[
         str | None,
-        typer.Option("--address", metavar="HOST:PORT", rich_help_panel=RUNNING, help="The Ray cluster to join; else one is started."),
+        typer.Option(
+            "--address",
+            metavar="HOST:PORT",
+            rich_help_panel=RUNNING,
+            help="The Ray cluster to join; else one is started.",
+        ),
     ] = None,
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", min=0, rich_help_panel=RUNNING, help="Runs at a time; 0: in this process, as with one GPU. Else one a core."
+            "--workers",
+            min=0,
+            rich_help_panel=RUNNING,
+            help="Runs at a time; 0: in this process, as with one GPU. Else one a core.",
         ),
     ] = None,
-    threads: Annotated[int | None, typer.Option("--threads", min=1, rich_help_panel=RUNNING, help="Threads of each worker.")] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, rich_help_panel=RUNNING, help="Threads of each worker.")
+    ] = None,
     weights: Annotated[
         Path,
-        typer.Option("--weights", metavar="FOLDER", rich_help_panel=o.ITEMS, help="The folder of encoders, such as cifar10.safetensors."),
+        typer.Option(
+            "--weights",
+            metavar="FOLDER",
+            rich_help_panel=o.ITEMS,
+            help="The folder of encoders, such as cifar10.safetensors.",
+        ),
     ] = Path("weights"),
     folder: o.Folder = None,
     results: Results = Path("results"),
@@ -78,7 +109,11 @@ def run(
         tell(line)
     told = summary(planned)
     if dry_run or not (planned.ready or planned.absent):
-        _end(told, json, "nothing was started" if dry_run else "nothing can be started" if planned.lacking else "nothing to do")
+        _end(
+            told,
+            json,
+            "nothing was started" if dry_run else "nothing can be started" if planned.lacking else "nothing to do",
+        )
         return
     if not (yes or json or _agreed()):
         return
@@ -92,7 +127,9 @@ def run(
         for record in run_all(chosen, todo.values(), results, place, note=remark, limit=seconds_left):
             its = todo[record["key"]]
             if "failed" in record:
-                told["failed"].append({"run": called(its, todo.values()), "values": dict(its.values), "error": record["failed"]})
+                told["failed"].append(
+                    {"run": called(its, todo.values()), "values": dict(its.values), "error": record["failed"]}
+                )
             else:
                 told["done"] += 1
             tell(f"{told['done'] + len(told['failed'])}/{len(todo)} {run_line(its, todo.values(), record)}")
@@ -126,7 +163,9 @@ def _only(given: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _workers(where: str, workers: int | None) -> int | None:
-    """Runs at a time on this machine; with one GPU 0, this process, where data, features and what was compiled serve all runs."""
+    """Runs at a time on this machine; with one GPU 0, this process, where data, features and what was compiled serve
+    all runs.
+    """
     import torch
 
     from naysay.engine.placing import cores

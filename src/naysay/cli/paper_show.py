@@ -1,4 +1,6 @@
-"""`naysay paper show` and `naysay paper write`: our records beside the published numbers, for one table or figure, and for all of them."""
+"""`naysay paper show` and `naysay paper write`: our records beside the published numbers, for one table or figure, and
+for all of them.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +16,9 @@ def show(
     name: Name,
     results: Results = Path("results"),
     png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Also draw it as a picture.")] = None,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with table and figure.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with table and figure.")
+    ] = None,
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
@@ -38,7 +42,10 @@ def show(
     its = cells(spec, records)
     drawn = picture(spec, its)
     if drawn is None and (png or html):
-        raise InputError(f"{name} has no record in {results}, so there is nothing to draw. Make some: naysay paper run {name} --quick.")
+        raise InputError(
+            f"{name} has no record in {results}, so there is nothing to draw. Make some: naysay paper run {name} "
+            "--quick."
+        )
     if png is not None and drawn is not None:
         from naysay.paper.figures import draw
 
@@ -63,8 +70,12 @@ def show(
 
 def write(
     results: Results = Path("results"),
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page; replaced.")] = Path("docs/REPRODUCTION.md"),
-    figures: Annotated[Path, typer.Option("--figures", metavar="FOLDER", help="Its pictures; replaced.")] = Path("docs/figures"),
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page; replaced.")] = Path(
+        "docs/REPRODUCTION.md"
+    ),
+    figures: Annotated[Path, typer.Option("--figures", metavar="FOLDER", help="Its pictures; replaced.")] = Path(
+        "docs/figures"
+    ),
 ) -> None:
     """Write the page on the reproduction, from the records.
 

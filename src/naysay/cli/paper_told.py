@@ -13,14 +13,19 @@ def plan_lines(planned: "Plan", at_a_time: int) -> list[str]:
     from naysay.paper.words import duration
 
     missing = len(planned.wanted) - len(planned.recorded)
-    lines = [planned.spec.title, f"{runs(len(planned.wanted))} wanted, {len(planned.recorded)} recorded, {missing} missing"]
+    lines = [
+        planned.spec.title,
+        f"{runs(len(planned.wanted))} wanted, {len(planned.recorded)} recorded, {missing} missing",
+    ]
     for name, them in planned.absent.items():
         lines.append(f"{len(them)} of them need {name}, which is not in the data folder; a download will be tried")
     for way_out, them in planned.lacking.items():
         lines.append(f"{len(them)} of them cannot run: {way_out}")
     if planned.estimate is not None:
         seconds = duration(planned.estimate.seconds / at_a_time)
-        lines.append(f"about {seconds} with {at_a_time} at a time, from {planned.estimate.source} of {runs(len(planned.ready))}")
+        lines.append(
+            f"about {seconds} with {at_a_time} at a time, from {planned.estimate.source} of {runs(len(planned.ready))}"
+        )
     return lines
 
 

@@ -19,10 +19,14 @@ def predict(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that naysay fit made.")],
     data: o.Data,
     *,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", rich_help_panel=o.OUTPUT, help="A .csv or .parquet file to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", rich_help_panel=o.OUTPUT, help="A .csv or .parquet file to write.")
+    ],
     id: Annotated[
         str | None,
-        typer.Option("--id", metavar="COLUMN", rich_help_panel=o.ITEMS, help="The column of item ids; else the one used in fit."),
+        typer.Option(
+            "--id", metavar="COLUMN", rich_help_panel=o.ITEMS, help="The column of item ids; else the one used in fit."
+        ),
     ] = None,
     folder: o.Folder = None,
     force: o.Force = False,
@@ -70,7 +74,9 @@ def _blocks(run: "Run", data: str, id: str | None, folder: Path | None, quiet: b
         yield _checked(run, [str(i) for i in range(len(known.x_test))], known.x_test, data)
     elif path.is_dir():
         if wanted["kind"] != "images":
-            raise InputError(f"{data} is a folder of images, and the run was made from a table of {wanted['shape'][0]} columns.")
+            raise InputError(
+                f"{data} is a folder of images, and the run was made from a table of {wanted['shape'][0]} columns."
+            )
         items = datasets.from_folder(path, size=(wanted["shape"][0], wanted["shape"][1]))
         yield _checked(run, items.ids.tolist(), _coloured(items.x, wanted["shape"]), data)
     elif path.suffix.lower() in (".npy", ".npz"):
@@ -89,13 +95,17 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
     wanted, columns = run.about["input"], header(path)
     if wanted["kind"] != "table" or not wanted["columns"]:
         raise InputError(
-            f"{path} is a table, and the run was made from {'images' if wanted['kind'] == 'images' else 'arrays without names'}."
+            f"{path} is a table, and the run was made from "
+            f"{'images' if wanted['kind'] == 'images' else 'arrays without names'}."
         )
     features = wanted["columns"]
     missing = [name for name in features if name not in columns]
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise InputError(f"{path} lacks the columns {', '.join(map(repr, missing[:5]))}{more}, which the model was trained on. Add them.")
+        raise InputError(
+            f"{path} lacks the columns {', '.join(map(repr, missing[:5]))}{more}, which the model was trained on. Add "
+            "them."
+        )
     if id is not None and id not in columns:
         raise unknown(f"column of {path}", id, columns)
     key = id or (wanted["id"] if wanted["id"] in columns else None)
@@ -103,7 +113,10 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
         if key is None and wanted["id"]:
             note(f"note: {path} has no column {wanted['id']!r}, so ids are row numbers; pass --id to name one")
         if others := [name for name in columns if name not in features and name != key]:
-            note(f"note: columns that are not used: {', '.join(others[:5])}{f' and {len(others) - 5} more' if len(others) > 5 else ''}")
+            note(
+                "note: columns that are not used: "
+                f"{', '.join(others[:5])}{f' and {len(others) - 5} more' if len(others) > 5 else ''}"
+            )
     seen: set[Any] = set()
     start = 0
     for _, texts, values in read_blocks(path, [] if key is None else [key], features, lists=wanted["lists"]):
@@ -131,7 +144,8 @@ def _checked(run: "Run", ids: list[str], x: Any, source: str) -> Block:
 
     if list(x.shape[1:]) != run.about["input"]["shape"]:
         raise InputError(
-            f"{source} holds rows of shape {tuple(x.shape[1:])}, and the model was trained on {tuple(run.about['input']['shape'])}. "
+            f"{source} holds rows of shape {tuple(x.shape[1:])}, and the model was trained on "
+            f"{tuple(run.about['input']['shape'])}. "
             "Give data like that used in fit."
         )
     return ids, x

@@ -20,15 +20,25 @@ KNN = 200  # neighbours of the accuracy on the side, as self-supervised work rep
 def pretrain(
     data: o.Data,
     *,
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", rich_help_panel=o.OUTPUT, help="The folder to make, or to continue in.")],
-    method: Annotated[str, typer.Option("--method", metavar="NAME", help="fastsiam, or simsiam as published.")] = "fastsiam",
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="FOLDER", rich_help_panel=o.OUTPUT, help="The folder to make, or to continue in."
+        ),
+    ],
+    method: Annotated[
+        str, typer.Option("--method", metavar="NAME", help="fastsiam, or simsiam as published.")
+    ] = "fastsiam",
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Else the method's own (200 and 800).")] = None,
-    batch: Annotated[int | None, typer.Option("--batch", min=2, help="Images in a step; else the method's own (128 and 512).")] = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=2, help="Images in a step; else the method's own (128 and 512).")
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="Stop after the epoch in which they run out; call again to go on.")
     ] = None,
     knn_every: Annotated[
-        int, typer.Option("--knn-every", min=1, help="Epochs between two looks at kNN accuracy, where the truth is known.")
+        int,
+        typer.Option("--knn-every", min=1, help="Epochs between two looks at kNN accuracy, where the truth is known."),
     ] = 20,
     save_every: Annotated[int, typer.Option("--save-every", min=1, help="Epochs between two checkpoints.")] = 20,
     seed: o.Seed = 0,
@@ -101,7 +111,10 @@ def pretrain(
     if json:
         say_json(result)
     else:
-        end = result.get("encoder") or f"stopped after epoch {len(trained.curve)} of {config.epochs}; the same call goes on"
+        end = (
+            result.get("encoder")
+            or f"stopped after epoch {len(trained.curve)} of {config.epochs}; the same call goes on"
+        )
         print(end)
 
 
@@ -116,12 +129,17 @@ def _origin(place: "Processes") -> dict[str, Any]:
 def _tell(epochs: int) -> Callable[[dict[str, Any]], None]:
     def tell(line: dict[str, Any]) -> None:
         knn = f", kNN accuracy {100 * line['knn']:.1f} % (needs the truth)" if "knn" in line else ""
-        note(f"epoch {line['epoch']} of {epochs}: loss {line['loss']:.4f}, spread {line['spread']:.3f}, {line['seconds']:.0f} s{knn}")
+        note(
+            f"epoch {line['epoch']} of {epochs}: loss {line['loss']:.4f}, spread {line['spread']:.3f}, "
+            f"{line['seconds']:.0f} s{knn}"
+        )
 
     return tell
 
 
-def _images(data: str, folder: Path | None, seed: int) -> "tuple[Tensor, Callable[[nn.Module], float] | None, dict[str, Any]]":
+def _images(
+    data: str, folder: Path | None, seed: int
+) -> "tuple[Tensor, Callable[[nn.Module], float] | None, dict[str, Any]]":
     """The images, the kNN accuracy of an encoder where the truth is known, and what to say of the data on the card."""
     import numpy as np
 
@@ -132,11 +150,18 @@ def _images(data: str, folder: Path | None, seed: int) -> "tuple[Tensor, Callabl
     known = dataset_of(Reading(data, folder=folder))
     if known is not None:
         score = _oracle(known.x_train, known.y_train, known.x_test, known.y_test)
-        return _stacked(known.x_train), score, {"data": known.name, "hash": known.fingerprint, "images": len(known.x_train)}
+        return (
+            _stacked(known.x_train),
+            score,
+            {"data": known.name, "hash": known.fingerprint, "images": len(known.x_train)},
+        )
     items = datasets.from_folder(data) if Path(data).is_dir() else datasets.read_arrays(data)
     about = {"data": data, "hash": items.fingerprint, "images": len(items.x)}
     if items.x.ndim < 3:
-        raise InputError(f"pretraining is for images, (n, H, W) or (n, H, W, C); {data} holds rows of shape {tuple(items.x.shape[1:])}.")
+        raise InputError(
+            f"pretraining is for images, (n, H, W) or (n, H, W, C); {data} holds rows of shape "
+            f"{tuple(items.x.shape[1:])}."
+        )
     if items.y_true is None:
         return _stacked(items.x), None, about
     # the names of subfolders are the truth: a tenth of the images asks the others
@@ -150,7 +175,8 @@ def _stacked(x: Any) -> "Tensor":
     import numpy as np
     import torch
 
-    return torch.from_numpy(np.require(x if x.ndim == 4 else x[..., None], requirements=["C", "W"]))  # torch takes no read-only map
+    # torch takes no read-only map
+    return torch.from_numpy(np.require(x if x.ndim == 4 else x[..., None], requirements=["C", "W"]))
 
 
 def _oracle(x: Any, y_true: Any, x_test: Any, y_test: Any) -> "Callable[[nn.Module], float]":
@@ -161,6 +187,8 @@ def _oracle(x: Any, y_true: Any, x_test: Any, y_test: Any) -> "Callable[[nn.Modu
     train, test, truth = _stacked(x), _stacked(x_test), (torch.from_numpy(y_true), torch.from_numpy(y_test))
 
     def score(encoder: "nn.Module") -> float:
-        return oracle_knn_accuracy(embed(encoder, train), truth[0], embed(encoder, test), truth[1], k=min(KNN, len(train)))
+        return oracle_knn_accuracy(
+            embed(encoder, train), truth[0], embed(encoder, test), truth[1], k=min(KNN, len(train))
+        )
 
     return score

@@ -11,7 +11,9 @@ from naysay.cli.output import new_file
 
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that naysay fit made.")],
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="The page to write; else RUN/report.html, replaced.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="The page to write; else RUN/report.html, replaced.")
+    ] = None,
     force: o.Force = False,
 ) -> None:
     """Draw the report of a run again, from its folder alone: one HTML page that

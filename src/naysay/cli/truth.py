@@ -1,4 +1,6 @@
-"""The truth, where it is known: an oracle that a run asks for figures, and the only place of the command that holds ordinary labels."""
+"""The truth, where it is known: an oracle that a run asks for figures, and the only place of the command that holds
+ordinary labels.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,9 @@ NOISE_NEIGHBOURS = 128  # the paper's number, for the neighbouring noise rate
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """True class numbers (n,) of the items, -1 where unknown, and test items where there are any; `naysay.runs.Oracle` in practice."""
+    """True class numbers (n,) of the items, -1 where unknown, and test items where there are any; `naysay.runs.Oracle`
+    in practice.
+    """
 
     x: Any
     y_true: NDArray[np.int64]
@@ -51,7 +55,9 @@ class Truth:
         )
 
     def of_labels(self, rows: Tensor, shared: Tensor) -> dict[str, float]:
-        """How right the labels are that training takes: mass on the true class, and how often the least-named class is the true one."""
+        """How right the labels are that training takes: mass on the true class, and how often the least-named class is
+        the true one.
+        """
         known = torch.from_numpy(self.y_true[rows.numpy()] >= 0)
         y_true = torch.from_numpy(self.y_true[rows.numpy()])[known]
         return {

@@ -4,8 +4,9 @@
     data.x_train, data.y_train, data.classes  # numpy arrays; images uint8 with channels last, labels class numbers
     items = read("flowers.csv", id="name", label="not_label")
 
-A named set lies as one npz file in the data folder (`store`). Where it does not, its published files are brought there (`download`) as the
-table says (`catalog`) and decoded (`idx`, `cifar`, `annotated`). One's own data goes through `tables`, `images` or `arrays`.
+A named set lies as one npz file in the data folder (`store`). Where it does not, its published files are brought there
+(`download`) as the table says (`catalog`) and decoded (`idx`, `cifar`, `annotated`). One's own data goes through
+`tables`, `images` or `arrays`.
 """
 
 from os import PathLike
@@ -45,7 +46,9 @@ data_folder = store.folder
 
 
 def load(name: str = "digits", data: str | PathLike[str] | None = None) -> Dataset:
-    """The set `name` of `NAMES`, from the data folder `data` (else $NAYSAY_DATA, else the cache folder); downloaded if it is not there."""
+    """The set `name` of `NAMES`, from the data folder `data` (else $NAYSAY_DATA, else the cache folder); downloaded if
+    it is not there.
+    """
     if name not in CATALOG:
         raise unknown("dataset", name, CATALOG)
     entry = CATALOG[name]
@@ -59,9 +62,11 @@ def load(name: str = "digits", data: str | PathLike[str] | None = None) -> Datas
 
 
 def read(path: str | PathLike[str], **columns: Any) -> Items:
-    """A user's own data: a folder of images (`from_folder`), `.npy` or `.npz` (`read_arrays`), CSV or Parquet (`read_table`).
+    """A user's own data: a folder of images (`from_folder`), `.npy` or `.npz` (`read_arrays`), CSV or Parquet
+    (`read_table`).
 
-    `columns` are the keywords of that function: id=, label=, features=, truth=; for a folder labels=, id=, label=, size=.
+    `columns` are the keywords of that function: id=, label=, features=, truth=; for a folder labels=, id=, label=,
+    size=.
     """
     path = Path(path)
     if not path.exists():
@@ -78,5 +83,7 @@ def _make(name: str, entry: Entry, path: Path) -> None:
     files = [fetch(source, path.parent, name) for source in entry.sources]
     arrays = {**entry.decode(*files), "classes": np.array(entry.classes)}
     for wrong in faults(arrays, entry.shape):
-        raise InputError(f"the files of {name!r} in {path.parent / 'originals'} do not fit: {wrong}. Delete them and load it again.")
+        raise InputError(
+            f"the files of {name!r} in {path.parent / 'originals'} do not fit: {wrong}. Delete them and load it again."
+        )
     store.write(path, arrays)

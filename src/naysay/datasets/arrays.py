@@ -1,7 +1,8 @@
 """A user's arrays: one `.npy` of features or images, or an `.npz` that names its parts.
 
-A `.npy` is mapped, not read, so that it may be larger than memory. In an `.npz` the instances are `x` (or `x_train`), the ids `ids`, the
-complementary labels `labels` (or `comp_train`): class numbers or names, (n,) or (n, m), -1 or "" for none; other names can be given.
+A `.npy` is mapped, not read, so that it may be larger than memory. In an `.npz` the instances are `x` (or `x_train`),
+the ids `ids`, the complementary labels `labels` (or `comp_train`): class numbers or names, (n,) or (n, m), -1 or "" for
+none; other names can be given.
 """
 
 from os import PathLike
@@ -33,8 +34,13 @@ def read_arrays(
             raise unknown(f"array of {path}", name, arrays)
     x = arrays[features] if features else _first(arrays, "x", "x_train")
     if x is None:
-        raise InputError(f"{path} must hold an array x; got {', '.join(arrays) or 'nothing'}. Name the instances with features=.")
-    ids, labels = (arrays[id] if id else arrays.get("ids")), (arrays[label] if label else _first(arrays, "labels", "comp_train"))
+        raise InputError(
+            f"{path} must hold an array x; got {', '.join(arrays) or 'nothing'}. Name the instances with features=."
+        )
+    ids, labels = (
+        (arrays[id] if id else arrays.get("ids")),
+        (arrays[label] if label else _first(arrays, "labels", "comp_train")),
+    )
     return _items(path, x, ids, labels, arrays[truth] if truth else None)
 
 
@@ -59,16 +65,21 @@ def _items(path: Path, x: Array, ids: Array | None, labels: Array | None, truth:
         raise InputError(f"{path} must hold numbers (n, d) or images (n, H, W[, C]); got {x.dtype} of shape {x.shape}.")
     if x.ndim > 2 and x.dtype != np.uint8:
         raise InputError(
-            f"{path} must hold images as uint8, 0 to 255; got {x.dtype} of shape {x.shape}. Convert them, or flatten to (n, d)."
+            f"{path} must hold images as uint8, 0 to 255; got {x.dtype} of shape {x.shape}. Convert them, or flatten "
+            "to (n, d)."
         )
     row = unfinite_row(x)
     if row is not None:
-        raise InputError(f"{path} must hold finite numbers; got nan or inf in row {row}. Mend it, or leave the row out.")
+        raise InputError(
+            f"{path} must hold finite numbers; got nan or inf in row {row}. Mend it, or leave the row out."
+        )
     if x.ndim == 2 and x.dtype.kind != "f":
         x = x.astype(np.float32)
     names = np.arange(len(x)).astype(np.str_) if ids is None else ids.astype(np.str_)
     if names.shape != (len(x),) or len(np.unique(names)) != len(x):
-        raise InputError(f"{path} must hold one id per row, all different; got {len(np.unique(names))} for {len(x)} rows.")
+        raise InputError(
+            f"{path} must hold one id per row, all different; got {len(np.unique(names))} for {len(x)} rows."
+        )
     return Items(
         ids=names.astype(object),
         x=x,
@@ -79,7 +90,10 @@ def _items(path: Path, x: Array, ids: Array | None, labels: Array | None, truth:
 
 def _texts(path: Path, labels: Array, n: int) -> Texts:
     if labels.dtype.kind not in "iuSU" or labels.ndim not in (1, 2) or len(labels) != n:
-        raise InputError(f"{path} must hold labels as class numbers or names, one row per row of x; got {labels.dtype} {labels.shape}.")
+        raise InputError(
+            f"{path} must hold labels as class numbers or names, one row per row of x; got {labels.dtype} "
+            f"{labels.shape}."
+        )
     texts: Texts = labels.astype(np.str_).astype(object)
     texts[(texts == "") | ((texts == "-1") & (labels.dtype.kind in "iu"))] = None
     return texts

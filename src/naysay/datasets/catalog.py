@@ -1,7 +1,7 @@
 """The sets known by name: what they are, where their files come from, and which function decodes these.
 
-SHA-256 sums are of the published originals, each found alike in several independent public tools. CLCIFAR and ACLCIFAR have none that
-could be had with certainty (None): `annotated` says what their files must prove instead.
+SHA-256 sums are of the published originals, each found alike in several independent public tools. CLCIFAR and ACLCIFAR
+have none that could be had with certainty (None): `annotated` says what their files must prove instead.
 """
 
 from collections.abc import Callable
@@ -39,12 +39,22 @@ def _cifar(title: str, classes: tuple[str, ...], citation: str, decode: Decode, 
 
 
 def _idx(name: str, homes: tuple[str, ...], *sums: str) -> tuple[Source, ...]:
-    files = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz")
-    return tuple(Source(f"{name}/{file}", tuple(home + file for home in homes), total) for file, total in zip(files, sums, strict=True))
+    files = (
+        "train-images-idx3-ubyte.gz",
+        "train-labels-idx1-ubyte.gz",
+        "t10k-images-idx3-ubyte.gz",
+        "t10k-labels-idx1-ubyte.gz",
+    )
+    return tuple(
+        Source(f"{name}/{file}", tuple(home + file for home in homes), total)
+        for file, total in zip(files, sums, strict=True)
+    )
 
 
 def _drive(file: str, key: str, *mirrors: str) -> Source:
-    return Source(file, (f"https://drive.usercontent.google.com/download?id={key}&export=download&confirm=t", *mirrors), None)
+    return Source(
+        file, (f"https://drive.usercontent.google.com/download?id={key}&export=download&confirm=t", *mirrors), None
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -56,13 +66,17 @@ CLOTHES = _names("T-shirt/top, Trouser, Pullover, Dress, Coat, Sandal, Shirt, Sn
 KUZUSHIJI = _names("o, ki, su, tsu, na, ha, ma, ya, re, wo")
 CIFAR_10 = _names("airplane, automobile, bird, cat, deer, dog, frog, horse, ship, truck")
 CIFAR_20 = _names(
-    "aquatic mammals, fish, flowers, food containers, fruit and vegetables and mushrooms, electrical devices, furniture, insects, "
-    "carnivores and bears, man-made buildings, natural scenes, omnivores and herbivores, medium-sized mammals, invertebrates, people, "
+    "aquatic mammals, fish, flowers, food containers, fruit and vegetables and mushrooms, electrical devices, "
+    "furniture, insects, "
+    "carnivores and bears, man-made buildings, natural scenes, omnivores and herbivores, medium-sized mammals, "
+    "invertebrates, people, "
     "reptiles, small mammals, trees, transportation vehicles, non-transport vehicles"
 )
 CIFAR_20_STANDARD = _names(
-    "aquatic mammals, fish, flowers, food containers, fruit and vegetables, household electrical devices, household furniture, insects, "
-    "large carnivores, large man-made outdoor things, large natural outdoor scenes, large omnivores and herbivores, medium-sized mammals, "
+    "aquatic mammals, fish, flowers, food containers, fruit and vegetables, household electrical devices, household "
+    "furniture, insects, "
+    "large carnivores, large man-made outdoor things, large natural outdoor scenes, large omnivores and herbivores, "
+    "medium-sized mammals, "
     "non-insect invertebrates, people, reptiles, small mammals, trees, vehicles 1, vehicles 2"
 )
 ALPAYDIN = "Alpaydin and Kaynak, Optical recognition of handwritten digits, UCI, 1998"
@@ -111,11 +125,15 @@ CIFAR_10_FILE, CIFAR_100_FILE = (
 )
 
 CATALOG: dict[str, Entry] = {
-    "digits": Entry("handwritten digits, 8 x 8, embedded", (8, 8), 1_442, 355, TEN, "CC BY 4.0", ALPAYDIN, digits.decode),
+    "digits": Entry(
+        "handwritten digits, 8 x 8, embedded", (8, 8), 1_442, 355, TEN, "CC BY 4.0", ALPAYDIN, digits.decode
+    ),
     "mnist": _mnist("handwritten digits, 28 x 28", TEN, "CC BY-SA 3.0", LECUN, MNIST_FILES),
     "fashion-mnist": _mnist("clothes, 28 x 28", CLOTHES, "MIT", XIAO, FASHION_FILES),
     "kmnist": _mnist("cursive Japanese characters, 28 x 28", KUZUSHIJI, "CC BY-SA 4.0", CLANUWAT, KMNIST_FILES),
-    "kmnist-partial": Entry("kmnist's first 7,011 training images", (28, 28), 7_011, 10_000, TEN, "CC BY-SA 4.0", CLANUWAT, None),
+    "kmnist-partial": Entry(
+        "kmnist's first 7,011 training images", (28, 28), 7_011, 10_000, TEN, "CC BY-SA 4.0", CLANUWAT, None
+    ),
     "cifar10": _cifar("photographs, 32 x 32", CIFAR_10, KRIZHEVSKY, cifar.decode_10, CIFAR_10_FILE),
     "cifar20": _cifar("CIFAR-100 under CLCIFAR20's 20 classes", CIFAR_20, KRIZHEVSKY, cifar.decode_20, CIFAR_100_FILE),
     "cifar20-standard": _cifar(

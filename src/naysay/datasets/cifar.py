@@ -1,9 +1,11 @@
-"""CIFAR-10 and CIFAR-100 as published for Python: a tar.gz of pickled batches, read in memory without unpacking to disk.
+"""CIFAR-10 and CIFAR-100 as published for Python: a tar.gz of pickled batches, read in memory without unpacking to
+disk.
 
 A batch is a dict with `data` (n, 3072), each row red, green, blue planes of 32 x 32, and its labels. Source:
-https://www.cs.toronto.edu/~kriz/cifar.html. CIFAR-20 is CIFAR-100's images under 20 superclasses, of which two maps are in use: the
-published one, and that of CLCIFAR20 and ACLCIFAR20, which counts the streetcar (fine class 81) with the transportation vehicles (18),
-not with the others (19). Public code mixes them between training and test; here they are two sets.
+https://www.cs.toronto.edu/~kriz/cifar.html. CIFAR-20 is CIFAR-100's images under 20 superclasses, of which two maps are
+in use: the published one, and that of CLCIFAR20 and ACLCIFAR20, which counts the streetcar (fine class 81) with the
+transportation vehicles (18), not with the others (19). Public code mixes them between training and test; here they are
+two sets.
 """
 
 import tarfile
@@ -30,7 +32,9 @@ def decode_10(archive: Path) -> dict[str, Array]:
 
 def decode_20(archive: Path) -> dict[str, Array]:
     """CIFAR-100's images under the 20 classes of CLCIFAR20."""
-    return _decode_100(archive, lambda batch: np.where(batch["fine_labels"] == STREETCAR, TRANSPORTATION, batch["coarse_labels"]))
+    return _decode_100(
+        archive, lambda batch: np.where(batch["fine_labels"] == STREETCAR, TRANSPORTATION, batch["coarse_labels"])
+    )
 
 
 def decode_20_standard(archive: Path) -> dict[str, Array]:
@@ -80,5 +84,8 @@ def _batch(content: Any, keys: list[str], archive: Path) -> dict[str, Array]:
     right = {key: (("u", n, 3072) if key == "data" else ("i", n)) for key in keys}
     if {key: (value.dtype.kind, *value.shape) for key, value in batch.items()} != right or batch["data"].itemsize != 1:
         got = {key: f"{value.dtype} {value.shape}" for key, value in batch.items()}
-        raise InputError(f"{archive} must hold batches of {', '.join(keys)}, data uint8 (n, 3072); got {got}. Delete it and load again.")
+        raise InputError(
+            f"{archive} must hold batches of {', '.join(keys)}, data uint8 (n, 3072); got {got}. Delete it and load "
+            "again."
+        )
     return batch

@@ -1,7 +1,8 @@
-"""The columns of a CSV or Parquet file, as pyarrow reads them, in blocks: text as stripped str, numbers as finite float32.
+"""The columns of a CSV or Parquet file, as pyarrow reads them, in blocks: text as stripped str, numbers as finite
+float32.
 
-CSV is UTF-8 (gzipped or not), separated by whichever of comma, semicolon and tab its header has most of. What pyarrow complains of is said
-again in the words of someone who has a table.
+CSV is UTF-8 (gzipped or not), separated by whichever of comma, semicolon and tab its header has most of. What pyarrow
+complains of is said again in the words of someone who has a table.
 """
 
 import codecs
@@ -35,7 +36,9 @@ def header(path: Path) -> list[str]:
     elif path.name.lower().endswith(CSV):
         columns = next(csv.reader(io.StringIO(_head(path)), delimiter=_delimiter(path)), [])
     else:
-        raise InputError(f"{path} must be a table; got the ending {path.suffix!r}. The known ones are {', '.join((*CSV, *PARQUET))}.")
+        raise InputError(
+            f"{path} must be a table; got the ending {path.suffix!r}. The known ones are {', '.join((*CSV, *PARQUET))}."
+        )
     if not columns:
         raise InputError(f"{path} is empty. Give a file with a header and one row per item.")
     twice = sorted({name for name in columns if columns.count(name) > 1})
@@ -45,7 +48,8 @@ def header(path: Path) -> list[str]:
 
 
 def read_blocks(path: Path, text: list[str], numbers: list[str], *, lists: bool) -> Iterator[Block]:
-    """Block after block: the number of rows of the whole file, its text columns (b,), its number columns (b, 1), or (b, d) for lists.
+    """Block after block: the number of rows of the whole file, its text columns (b,), its number columns (b, 1), or (b,
+    d) for lists.
 
     `lists` says that the number columns of a CSV file hold lists.
     """
@@ -117,14 +121,18 @@ def _csv_error(path: Path, message: str) -> InputError:
     ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.DOTALL)
     if ragged:
         wanted, got, row = ragged.groups()
-        return InputError(f"{path} has a row of {got} cells under a header of {wanted}: {row[:60]!r}. Give every row as many cells.")
+        return InputError(
+            f"{path} has a row of {got} cells under a header of {wanted}: {row[:60]!r}. Give every row as many cells."
+        )
     cell = re.search(r"In CSV column #(\d+): .*?(?:invalid value '(.*)'|invalid UTF8 data)", message, re.DOTALL)
     if cell:
         column = header(path)[int(cell[1])]
         if cell[2] is None:
             return InputError(f"{path} is not UTF-8 text in column {column!r}. Save it as UTF-8.")
         return _not_numbers(path, column, cell[2])
-    return InputError(f"{path} cannot be read as CSV ({message}). Write it again, with quotes around text that holds separators.")
+    return InputError(
+        f"{path} cannot be read as CSV ({message}). Write it again, with quotes around text that holds separators."
+    )
 
 
 def _not_numbers(path: Path, column: str, got: str) -> InputError:
@@ -145,7 +153,9 @@ def _texts(path: Path, name: str, column: Any) -> Texts:
             texts[i] = None if row is None else [str(cell).strip() for cell in row if cell is not None]
         return texts
     if pa.types.is_nested(column.type):
-        raise InputError(f"{path} must hold text, numbers or lists in column {name!r}; got {column.type}. Choose another column.")
+        raise InputError(
+            f"{path} must hold text, numbers or lists in column {name!r}; got {column.type}. Choose another column."
+        )
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
     column = pc.utf8_trim_whitespace(pc.cast(column, pa.string()))
@@ -160,24 +170,35 @@ def _numbers(path: Path, name: str, column: Any, start: int) -> NDArray[np.float
 
     if column.null_count:
         row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise InputError(f"{path} has an empty cell in column {name!r}, row {row + 1}. Fill it in, or leave the column out with features=.")
+        raise InputError(
+            f"{path} has an empty cell in column {name!r}, row {row + 1}. Fill it in, or leave the column out with "
+            "features=."
+        )
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.split_pattern_regex(pc.utf8_trim(column, " []\r\n\t"), r"[,\s]+")
     width = 1
     if is_list(column.type):
         shortest, width = pc.min_max(pc.list_value_length(column)).as_py().values()
         if shortest != width or not width:
-            raise InputError(f"{path} must hold lists of one length in column {name!r}; got {shortest} to {width} numbers. Even them out.")
+            raise InputError(
+                f"{path} must hold lists of one length in column {name!r}; got {shortest} to {width} numbers. Even "
+                "them out."
+            )
         column = column.flatten()
     try:
-        values: NDArray[np.float32] = pc.cast(column, pa.float32(), safe=False).to_numpy(zero_copy_only=False).reshape(-1, width)
+        values: NDArray[np.float32] = (
+            pc.cast(column, pa.float32(), safe=False).to_numpy(zero_copy_only=False).reshape(-1, width)
+        )
     except pa.ArrowException as error:
         quoted = re.search(r"Failed to parse string: '(.*)' as", str(error), re.DOTALL)
         raise _not_numbers(path, name, quoted[1] if quoted else str(column.type)) from error
     finite = np.isfinite(values)
     if not finite.all():
         row = start + int(np.argmin(finite.all(1)))
-        raise InputError(f"{path} must hold finite numbers in column {name!r}; got nan or inf in row {row + 1}. Mend it, or leave it out.")
+        raise InputError(
+            f"{path} must hold finite numbers in column {name!r}; got nan or inf in row {row + 1}. Mend it, or leave "
+            "it out."
+        )
     return values
 
 

@@ -1,7 +1,9 @@
-"""A labelled set as plain arrays: the fields every loader fills, the check they pass, and the hash that names their content.
+"""A labelled set as plain arrays: the fields every loader fills, the check they pass, and the hash that names their
+content.
 
-Images are uint8 with channels last, (n, H, W) or (n, H, W, C); tables are finite floats (n, d). Labels are int64 class numbers.
-`comp_train` (n, m) holds the classes that m annotators ruled out for each training instance, -1 where one gave none.
+Images are uint8 with channels last, (n, H, W) or (n, H, W, C); tables are finite floats (n, d). Labels are int64 class
+numbers. `comp_train` (n, m) holds the classes that m annotators ruled out for each training instance, -1 where one gave
+none.
 """
 
 import hashlib
@@ -22,7 +24,9 @@ BLOCK = 65_536  # rows looked at together, so that checking a memory-mapped arra
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Training and test instances with their ordinary labels, and the annotators' complementary labels where there are any."""
+    """Training and test instances with their ordinary labels, and the annotators' complementary labels where there are
+    any.
+    """
 
     name: str
     x_train: Array
@@ -62,7 +66,9 @@ def content_hash(arrays: Mapping[str, Array | None]) -> str:
 
 def from_arrays(name: str, arrays: Mapping[str, Array]) -> Dataset:
     """The Dataset of arrays without `faults`; labels become int64."""
-    integers = {key: arrays[key].astype(np.int64, copy=False) for key in ("y_train", "y_test", "comp_train") if key in arrays}
+    integers = {
+        key: arrays[key].astype(np.int64, copy=False) for key in ("y_train", "y_test", "comp_train") if key in arrays
+    }
     return Dataset(name, **{**arrays, **integers})
 
 

@@ -1,7 +1,8 @@
 """The embedded set: scikit-learn's 1,797 handwritten digits of 8 x 8 pixels, always there, the default everywhere.
 
-Pixels come as 0 to 16 and are stretched to 0 to 255, like every other image here (17 levels, so nothing is lost). The split is fixed and
-stratified: every fifth digit of each class is a test digit, which makes 1,442 for training and 355 for testing.
+Pixels come as 0 to 16 and are stretched to 0 to 255, like every other image here (17 levels, so nothing is lost). The
+split is fixed and stratified: every fifth digit of each class is a test digit, which makes 1,442 for training and 355
+for testing.
 Source: Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits", UCI, 1998 (its test part).
 """
 

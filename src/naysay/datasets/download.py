@@ -1,9 +1,10 @@
 """Downloads that can be cut at any moment: continued where they stopped, checked, and only then given their name.
 
-A file grows as `<name>.part`. A connection that breaks is followed by another that asks for the rest (HTTP Range), as long as each
-brings something; so is a process that died. When the SHA-256 is right, the part is renamed; when it is wrong, it is removed. A lock beside
-the file makes a second process wait and then find the work done. A file whose publisher gives no checksum never continues an old part
-(nothing could tell two versions apart), and is checked by what it says when it is decoded.
+A file grows as `<name>.part`. A connection that breaks is followed by another that asks for the rest (HTTP Range), as
+long as each brings something; so is a process that died. When the SHA-256 is right, the part is renamed; when it is
+wrong, it is removed. A lock beside the file makes a second process wait and then find the work done. A file whose
+publisher gives no checksum never continues an old part (nothing could tell two versions apart), and is checked by what
+it says when it is decoded.
 """
 
 import hashlib
@@ -27,7 +28,9 @@ BROKEN = (OSError, http.client.HTTPException)  # URLError, timeouts and resets a
 
 @dataclass(frozen=True)
 class Source:
-    """A published file: its place under `originals/`, its home and mirrors, its SHA-256 (None: the publisher gives none)."""
+    """A published file: its place under `originals/`, its home and mirrors, its SHA-256 (None: the publisher gives
+    none).
+    """
 
     file: str
     urls: tuple[str, ...]
@@ -43,7 +46,9 @@ def fetch(source: Source, folder: Path, name: str) -> Path:
                 _download(source, path, f"put it at {path}, or put a ready {name}.npz in {folder}")
                 return path
     if source.sha256 and source.sha256 != (got := sha256(path)):
-        raise InputError(f"{path} has the SHA-256 {got}, not the published {source.sha256}. Delete it to download it again.")
+        raise InputError(
+            f"{path} has the SHA-256 {got}, not the published {source.sha256}. Delete it to download it again."
+        )
     return path
 
 
@@ -57,7 +62,8 @@ def _download(source: Source, path: Path, way_out: str) -> None:
     part = path.with_name(path.name + ".part")
     if source.sha256 is None:
         part.unlink(missing_ok=True)
-    # with an old part the first address gets a second chance: the part may be of another version, and is removed when it proves so
+    # with an old part the first address gets a second chance: the part may be of another version, and is removed when
+    # it proves so
     urls = (source.urls[0], *source.urls) if part.exists() else source.urls
     failures: dict[str, str] = {}
     for url in urls:
@@ -88,7 +94,9 @@ def _transfer(url: str, part: Path) -> None:
 
 def _connect(url: str, part: Path, have: int) -> None:
     """One connection: append to the `have` bytes of `part`, or begin anew where the server does not know Range."""
-    request = Request(url, headers={"User-Agent": "naysay", "Range": f"bytes={have}-"} if have else {"User-Agent": "naysay"})
+    request = Request(
+        url, headers={"User-Agent": "naysay", "Range": f"bytes={have}-"} if have else {"User-Agent": "naysay"}
+    )
     try:
         response = urlopen(request, timeout=TIMEOUT)
     except HTTPError as error:
@@ -140,7 +148,13 @@ def _progress(label: str, done: int, total: int | None) -> Iterator[Callable[[in
         return
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
     with bar(*columns) as shown:
         task = shown.add_task(label, total=total, completed=done)
         yield lambda n: shown.advance(task, n)

@@ -18,7 +18,12 @@ from naysay.errors import InputError
 
 def decode(train_images: Path, train_labels: Path, test_images: Path, test_labels: Path) -> dict[str, Array]:
     """Images (n, H, W) and labels (n,) of the four files."""
-    return {"x_train": read(train_images), "y_train": read(train_labels), "x_test": read(test_images), "y_test": read(test_labels)}
+    return {
+        "x_train": read(train_images),
+        "y_train": read(train_labels),
+        "x_test": read(test_images),
+        "y_test": read(test_labels),
+    }
 
 
 def read(path: Path) -> NDArray[np.uint8]:
@@ -32,5 +37,8 @@ def read(path: Path) -> NDArray[np.uint8]:
     header = 4 + 4 * n_axes
     shape = struct.unpack(f">{n_axes}I", raw[4:header]) if n_axes and len(raw) >= header else ()
     if not shape or len(raw) != header + math.prod(shape):
-        raise InputError(f"{path} is not a whole IDX file of bytes: {len(raw)} bytes say shape {shape}. Delete it and load the set again.")
+        raise InputError(
+            f"{path} is not a whole IDX file of bytes: {len(raw)} bytes say shape {shape}. Delete it and load the set "
+            "again."
+        )
     return np.frombuffer(raw, np.uint8, offset=header).reshape(shape).copy()

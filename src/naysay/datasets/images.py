@@ -1,6 +1,7 @@
 """A user's images: a folder with a subfolder per class, or images side by side with their labels in a table.
 
-All come out as uint8 of one size, grey if every one is grey, else RGB; the id of an image is its path inside the folder.
+All come out as uint8 of one size, grey if every one is grey, else RGB; the id of an image is its path inside the
+folder.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,9 +33,10 @@ def from_folder(
 ) -> Items:
     """The images under `path`; with subfolders, their names are the ordinary labels, y_true.
 
-    `labels` is a CSV or Parquet file of complementary labels: its column `id` names images (with or without the ending), one row or
-    several for each, its column or columns `label` what they are not; images that it leaves out are unlabelled. `size` is (height, width);
-    None keeps a size that all images share if it is at most 64 x 64, and else makes them 64 x 64.
+    `labels` is a CSV or Parquet file of complementary labels: its column `id` names images (with or without the
+    ending), one row or several for each, its column or columns `label` what they are not; images that it leaves out are
+    unlabelled. `size` is (height, width); None keeps a size that all images share if it is at most 64 x 64, and else
+    makes them 64 x 64.
     """
     root = Path(path)
     if not root.is_dir():
@@ -44,11 +46,18 @@ def from_folder(
         raise InputError(f"{root} holds no images. The endings looked for are {', '.join(ENDINGS)}.")
     folders = {file.parent == root for file in files}
     if len(folders) > 1:
-        raise InputError(f"{root} holds images both beside and inside its subfolders. Put all into class folders, or none.")
+        raise InputError(
+            f"{root} holds images both beside and inside its subfolders. Put all into class folders, or none."
+        )
     ids: Texts = np.array([file.relative_to(root).as_posix() for file in files], object)
     y_true: Texts | None = None if folders == {True} else np.array([name.partition("/")[0] for name in ids], object)
     x = _read(files, size)
-    return Items(ids, x, None if labels is None else _join(ids, Path(labels), id, [label] if isinstance(label, str) else label), y_true)
+    return Items(
+        ids,
+        x,
+        None if labels is None else _join(ids, Path(labels), id, [label] if isinstance(label, str) else label),
+        y_true,
+    )
 
 
 def _join(ids: Texts, path: Path, id: str, columns: Sequence[str]) -> Texts:
@@ -63,7 +72,9 @@ def _join(ids: Texts, path: Path, id: str, columns: Sequence[str]) -> Texts:
     for name, *cells in zip(table[id], *(table[column] for column in columns), strict=True):
         i = place.get(name, -1)
         if i < 0:
-            raise InputError(f"{path} labels {name!r}, which is not one image of the folder. Its column {id!r} must name images.")
+            raise InputError(
+                f"{path} labels {name!r}, which is not one image of the folder. Its column {id!r} must name images."
+            )
         rows[i] += [text for cell in cells if cell is not None for text in (cell if isinstance(cell, list) else [cell])]
     return pad(rows)
 
@@ -101,7 +112,9 @@ def _pixels(file: Path, size: tuple[int, int], mode: str) -> NDArray[np.uint8]:
         if upright.mode == "I;16":  # convert() would clip 16 bits at 255
             upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
         upright = upright.convert(mode)
-        return np.asarray(upright if upright.size == size[::-1] else upright.resize(size[::-1], Image.Resampling.BILINEAR))
+        return np.asarray(
+            upright if upright.size == size[::-1] else upright.resize(size[::-1], Image.Resampling.BILINEAR)
+        )
 
 
 @contextmanager
@@ -115,4 +128,6 @@ def _opened(file: Path) -> Iterator[Any]:
                 raise ValueError("it has 32 bits per pixel")
             yield image
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InputError(f"{file} cannot be read as an image ({error}). Mend it or take it out of the folder.") from error
+        raise InputError(
+            f"{file} cannot be read as an image ({error}). Mend it or take it out of the folder."
+        ) from error

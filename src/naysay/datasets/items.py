@@ -1,6 +1,7 @@
 """A user's own instances: one row each, with an id, features or an image, and whatever labels came with them.
 
-Labels are kept as the text they were given in; which of them are classes, and what they mean, is for `naysay.labels` to say.
+Labels are kept as the text they were given in; which of them are classes, and what they mean, is for `naysay.labels` to
+say.
 """
 
 from collections.abc import Sequence

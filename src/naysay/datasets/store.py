@@ -1,7 +1,8 @@
-"""The data folder: one file `<folder>/<name>.npz` per set, read without pickle, checked, and written whole or not at all.
+"""The data folder: one file `<folder>/<name>.npz` per set, read without pickle, checked, and written whole or not at
+all.
 
-The folder is the one given, or $NAYSAY_DATA, or the platform's cache folder. Beside the npz files lies `originals/`, the published
-files as they were downloaded (or put there by hand); it may be deleted once the npz exists.
+The folder is the one given, or $NAYSAY_DATA, or the platform's cache folder. Beside the npz files lies `originals/`,
+the published files as they were downloaded (or put there by hand); it may be deleted once the npz exists.
 """
 
 import os
@@ -18,7 +19,17 @@ from naysay.datasets.dataset import KEYS, Array, Dataset, faults, from_arrays
 from naysay.errors import InputError
 
 # what numpy and zipfile raise on files that are cut short, altered, or something else altogether
-UNREADABLE = (OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error, struct.error)
+UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+)
 WAY_OUT = "Choose another data folder with data= or $NAYSAY_DATA."
 
 
@@ -28,7 +39,9 @@ def folder(data: str | os.PathLike[str] | None = None) -> Path:
     if chosen:
         path = Path(chosen).expanduser()
         if path.exists() and not path.is_dir():
-            raise InputError(f"the data folder must be a folder; got the file {path}. Give another with data= or $NAYSAY_DATA.")
+            raise InputError(
+                f"the data folder must be a folder; got the file {path}. Give another with data= or $NAYSAY_DATA."
+            )
         return path
     import platformdirs
 

@@ -1,7 +1,9 @@
 """A user's table, CSV or Parquet: an id column, label columns, and the rest as numbers.
 
-Text stays text: a label written 07 is not the label 7. An empty cell is an error among ids and numbers, and "no label" among labels.
-One column may hold a whole embedding: a list in Parquet, `[0.1, 0.2, ...]` in CSV (there, name it with features="column").
+Text stays text: a label written 07 is not the label 7. An empty cell is an error among ids and numbers, and "no label"
+among labels.
+One column may hold a whole embedding: a list in Parquet, `[0.1, 0.2, ...]` in CSV (there, name it with
+features="column").
 """
 
 from collections import Counter
@@ -25,7 +27,8 @@ def read_table(
     features: str | Sequence[str] | None = None,
     truth: str | None = None,
 ) -> Items:
-    """The rows of a CSV or Parquet file: `id`, `label` and `truth` name columns of text, `features` the numbers (None: all others).
+    """The rows of a CSV or Parquet file: `id`, `label` and `truth` name columns of text, `features` the numbers (None:
+    all others).
 
     Without an id column the ids are the row numbers, from 0. A label column of lists gives several labels per row.
     """
@@ -35,9 +38,14 @@ def read_table(
     numbers = [name for name in columns if name not in text] if features is None else _listed(features)
     _require(path, columns, [*text, *numbers])
     if not numbers:
-        raise InputError(f"{path} has no column left for features: {', '.join(columns)} are all named otherwise. Add columns of numbers.")
+        raise InputError(
+            f"{path} has no column left for features: {', '.join(columns)} are all named otherwise. Add columns of "
+            "numbers."
+        )
     if features is None and "" in numbers:
-        raise InputError(f"{path} has a column without a name (pandas writes its index so). Name it, drop it, or give features=.")
+        raise InputError(
+            f"{path} has a column without a name (pandas writes its index so). Name it, drop it, or give features=."
+        )
     x, names, texts = _collect(path, text, numbers, lists=isinstance(features, str))
     return Items(
         ids=np.arange(len(x)).astype(np.str_).astype(object) if id is None else _unique(path, id, texts[id]),
@@ -49,7 +57,9 @@ def read_table(
 
 
 def read_columns(path: str | PathLike[str], columns: Sequence[str]) -> dict[str, Texts]:
-    """The named columns of a CSV or Parquet file as text, None where a cell is empty; rows may repeat, as long-format labels do."""
+    """The named columns of a CSV or Parquet file as text, None where a cell is empty; rows may repeat, as long-format
+    labels do.
+    """
     path = Path(path)
     _require(path, header(path), columns)
     return _collect(path, list(columns), [], lists=False)[2]
@@ -65,8 +75,12 @@ def _require(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
             raise unknown(f"column of {path}", name, columns)
 
 
-def _collect(path: Path, text: list[str], numbers: list[str], *, lists: bool) -> tuple[Array, tuple[str, ...], dict[str, Texts]]:
-    """All blocks of the file put together: one float32 matrix, filled as they come, the names of its columns, and each text column."""
+def _collect(
+    path: Path, text: list[str], numbers: list[str], *, lists: bool
+) -> tuple[Array, tuple[str, ...], dict[str, Texts]]:
+    """All blocks of the file put together: one float32 matrix, filled as they come, the names of its columns, and each
+    text column.
+    """
     x, names, start = np.empty((0, 0), np.float32), tuple(numbers), 0
     parts: dict[str, list[Texts]] = {name: [] for name in text}
     for rows, texts, values in read_blocks(path, text, numbers, lists=lists):
@@ -76,7 +90,10 @@ def _collect(path: Path, text: list[str], numbers: list[str], *, lists: bool) ->
             wide = [name for name, value in zip(numbers, values, strict=True) for _ in range(value.shape[1])]
             names = names if wide == numbers else tuple(f"{name}[{j}]" for j, name in enumerate(wide))
         if block.shape[1] != x.shape[1]:
-            raise InputError(f"{path} must hold lists of one length in {', '.join(numbers)}; they differ. Give every row as many numbers.")
+            raise InputError(
+                f"{path} must hold lists of one length in {', '.join(numbers)}; they differ. Give every row as many "
+                "numbers."
+            )
         x[start : start + len(block)] = block
         start += len(block)
         for name in text:
@@ -94,12 +111,20 @@ def _unique(path: Path, name: str, ids: Texts) -> Texts:
     twice = next((value for value, count in counts.items() if value is None or count > 1), "")
     if twice != "":
         what = "an empty cell" if twice is None else f"{twice!r} more than once"
-        raise InputError(f"{path} has {what} in its id column {name!r}. Give every item its own id, and labels in a file of their own.")
+        raise InputError(
+            f"{path} has {what} in its id column {name!r}. Give every item its own id, and labels in a file of their "
+            "own."
+        )
     return ids
 
 
 def _spread(columns: list[Texts]) -> Texts:
     """Label columns side by side, (n, m); cells that are lists are spread out."""
     if any(isinstance(cell, list) for column in columns for cell in column):
-        return pad([[text for cell in row for text in (cell if isinstance(cell, list) else [cell])] for row in zip(*columns, strict=True)])
+        return pad(
+            [
+                [text for cell in row for text in (cell if isinstance(cell, list) else [cell])]
+                for row in zip(*columns, strict=True)
+            ]
+        )
     return np.stack(columns, 1)

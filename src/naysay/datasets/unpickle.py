@@ -1,9 +1,11 @@
-"""Pickles from outside, read without letting them run anything: containers, text, bytes, numbers, and numpy arrays of these.
+"""Pickles from outside, read without letting them run anything: containers, text, bytes, numbers, and numpy arrays of
+these.
 
-A pickle names the functions that rebuild its objects. Here each of the few names that dumped arrays use stands for a function of this
-module; any other name is refused before it is looked up. Not even numpy's own functions are called: its dtype and ndarray believe flags
-and sizes they are told, so arrays are rebuilt here, from checked type codes and the bytes that are really there.
-Python 2 pickles (CIFAR's) and all protocols up to 5 are read; text and keys come back as str.
+A pickle names the functions that rebuild its objects. Here each of the few names that dumped arrays use stands for a
+function of this module; any other name is refused before it is looked up. Not even numpy's own functions are called:
+its dtype and ndarray believe flags and sizes they are told, so arrays are rebuilt here, from checked type codes and the
+bytes that are really there. Python 2 pickles (CIFAR's) and all protocols up to 5 are read; text and keys come back as
+str.
 """
 
 import pickle
@@ -17,7 +19,17 @@ from naysay.datasets.dataset import Array
 from naysay.errors import InputError
 
 # what a malformed pickle makes the interpreter of its opcodes raise
-MALFORMED = (pickle.UnpicklingError, EOFError, AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, MemoryError)
+MALFORMED = (
+    pickle.UnpicklingError,
+    EOFError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    MemoryError,
+)
 
 
 def load(file: IO[bytes], path: Path) -> Any:
@@ -25,7 +37,9 @@ def load(file: IO[bytes], path: Path) -> Any:
     try:
         return _Unpickler(file, encoding="latin1").load()
     except MALFORMED as error:
-        raise InputError(f"{path} holds a pickle that cannot be read ({error}). Delete it, and get it from its publisher.") from error
+        raise InputError(
+            f"{path} holds a pickle that cannot be read ({error}). Delete it, and get it from its publisher."
+        ) from error
 
 
 def array(value: Any, path: Path) -> Array:
@@ -37,7 +51,9 @@ def array(value: Any, path: Path) -> Array:
     try:
         return np.array([array(item, path) if isinstance(item, _Array | list | tuple) else item for item in value])
     except ValueError as error:
-        raise InputError(f"{path} holds lists of different lengths where it should not. Delete it and load the set again.") from error
+        raise InputError(
+            f"{path} holds lists of different lengths where it should not. Delete it and load the set again."
+        ) from error
 
 
 class _Dtype:

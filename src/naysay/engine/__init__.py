@@ -1,4 +1,5 @@
-"""Where independent work runs: processes of this machine (`local`) or Ray, on this machine or on a cluster (`ray`). See docs/CLUSTER.md.
+"""Where independent work runs: processes of this machine (`local`) or Ray, on this machine or on a cluster (`ray`). See
+docs/CLUSTER.md.
 
     with engine.start("local", workers=2) as started:
         for record in engine.run_recorded(started, jobs, engine.Ledger("results.jsonl")):
@@ -33,12 +34,15 @@ __all__ = [
 
 
 @contextmanager
-def start(name: str = "local", *, workers: int | None = None, threads: int | None = None, address: str | None = None) -> Iterator[Engine]:
+def start(
+    name: str = "local", *, workers: int | None = None, threads: int | None = None, address: str | None = None
+) -> Iterator[Engine]:
     """An engine, and its end when the block is left.
 
-    workers: how many jobs at a time; else one per GPU, or one per core where there is none. 0 (local only): in this process.
-    threads: of each worker's arithmetic; else the cores over the workers. The same number gives the same last digits everywhere
-    (workers=0: torch's threads alone).
+    workers: how many jobs at a time; else one per GPU, or one per core where there is none. 0 (local only): in this
+    process.
+    threads: of each worker's arithmetic; else the cores over the workers. The same number gives the same last digits
+    everywhere (workers=0: torch's threads alone).
     address: the Ray cluster to join, "auto" or "host:port"; else Ray is started here.
     """
     if name not in NAMES:

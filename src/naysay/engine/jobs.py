@@ -1,8 +1,8 @@
 """What an engine is given and gives back: independent jobs in, outcomes out, in the order in which they are done.
 
-A job is a module-level function with keywords, so that it can be pickled by name and found again in another process or on another machine.
-A job that raises is tried again, up to `attempts` times; then its outcome carries the error and the rest goes on. An `InputError` is
-not tried again: the same input would be refused again.
+A job is a module-level function with keywords, so that it can be pickled by name and found again in another process or
+on another machine. A job that raises is tried again, up to `attempts` times; then its outcome carries the error and the
+rest goes on. An `InputError` is not tried again: the same input would be refused again.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -17,7 +17,9 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Job:
-    """A key that names it, a module-level function, and the function's keywords; handles of `Engine.share` may be among the values."""
+    """A key that names it, a module-level function, and the function's keywords; handles of `Engine.share` may be among
+    the values.
+    """
 
     key: str
     call: Callable[..., Any]
@@ -26,7 +28,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt failed: the exception's type and message, the last lines of its traceback, and whether it was an `InputError`."""
+    """Why an attempt failed: the exception's type and message, the last lines of its traceback, and whether it was an
+    `InputError`.
+    """
 
     kind: str
     message: str
@@ -39,7 +43,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its value, or the error of its last attempt; how many attempts, and the seconds of the last."""
+    """What became of a job: its value, or the error of its last attempt; how many attempts, and the seconds of the
+    last.
+    """
 
     key: str
     value: Any
@@ -62,7 +68,8 @@ class Engine(Protocol):
         """How many jobs run at the same time."""
 
     def share(self, value: Any) -> Any:
-        """Put something large once where all workers reach it: a handle for the top level of `arguments`; the job sees the value.
+        """Put something large once where all workers reach it: a handle for the top level of `arguments`; the job sees
+        the value.
 
         Arrays in it are read-only there, and not copied.
         """
@@ -72,7 +79,9 @@ class Engine(Protocol):
 
 
 def each(engine: Engine, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """`list(map(function, items))` on the workers; the function, with all that it holds, is sent once, and the first failure is raised."""
+    """`list(map(function, items))` on the workers; the function, with all that it holds, is sent once, and the first
+    failure is raised.
+    """
     shared = engine.share(function)
     jobs = (Job(str(at), _apply, {"function": shared, "item": item}) for at, item in enumerate(items))
     values = {}

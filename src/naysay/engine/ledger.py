@@ -1,7 +1,9 @@
-"""A ledger: a file of JSON lines, one record per key, that any number of processes may add to and that no kill can spoil.
+"""A ledger: a file of JSON lines, one record per key, that any number of processes may add to and that no kill can
+spoil.
 
-A record is on the disk when `add` returns. Adding is locked, looks first for what others have added, and removes the beginning of a line
-that a killed process left at the end. A record with "failed" says that a job was given up; it is no result, and a result takes its place.
+A record is on the disk when `add` returns. Adding is locked, looks first for what others have added, and removes the
+beginning of a line that a killed process left at the end. A record with "failed" says that a job was given up; it is no
+result, and a result takes its place.
 """
 
 import errno
@@ -81,7 +83,9 @@ class Ledger:
             self._lines += 1
             record = self._parse(line)
             if "failed" not in self._records.get(record["key"], {"failed": ""}):
-                raise InputError(f"{self.path}:{self._lines} is a second record of {record['key']!r}. Remove one of the two lines.")
+                raise InputError(
+                    f"{self.path}:{self._lines} is a second record of {record['key']!r}. Remove one of the two lines."
+                )
             self._records[record["key"]] = record
             self._end += len(line)
 
@@ -96,7 +100,9 @@ class Ledger:
             problem = 'it has no "key"'
         except ValueError as error:
             problem = str(error)
-        raise InputError(f"{self.path}:{self._lines} is not a record ({problem}). Remove the line, or use another file.")
+        raise InputError(
+            f"{self.path}:{self._lines} is not a record ({problem}). Remove the line, or use another file."
+        )
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -106,4 +112,6 @@ def _line(record: Mapping[str, Any]) -> bytes:
     try:
         return (json.dumps(dict(record), allow_nan=False) + "\n").encode()
     except (TypeError, ValueError) as error:
-        raise InputError(f"the record {key!r} cannot be written as JSON: {error}. Give numbers, texts, lists and mappings.") from error
+        raise InputError(
+            f"the record {key!r} cannot be written as JSON: {error}. Give numbers, texts, lists and mappings."
+        ) from error

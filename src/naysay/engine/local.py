@@ -1,8 +1,10 @@
-"""The local engine: one process per worker, with a pipe of its own, spawned and not forked (torch's threads do not survive a fork).
+"""The local engine: one process per worker, with a pipe of its own, spawned and not forked (torch's threads do not
+survive a fork).
 
-The standard library's ProcessPoolExecutor breaks as a whole when one worker dies, leaves its workers behind when the driver is killed
-(cpython issue 111873), and waits for ever for a worker that was killed while it sent a result, because every process holds both ends of
-its queues. With a pipe per worker the end of a process is the end of its file, at any moment, on both sides.
+The standard library's ProcessPoolExecutor breaks as a whole when one worker dies, leaves its workers behind when the
+driver is killed (cpython issue 111873), and waits for ever for a worker that was killed while it sent a result, because
+every process holds both ends of its queues. With a pipe per worker the end of a process is the end of its file, at any
+moment, on both sides.
 """
 
 import multiprocessing
@@ -27,7 +29,9 @@ PATIENCE = 5.0  # seconds for an idle worker to leave before it is ended
 
 @contextmanager
 def started(workers: int | None, threads: int | None) -> Iterator[Engine]:
-    """The engine with `workers` processes (None: one per GPU, else per core; 0: in this process), which end with the block."""
+    """The engine with `workers` processes (None: one per GPU, else per core; 0: in this process), which end with the
+    block.
+    """
     if workers == 0:
         with Here.with_threads(threads) as here:
             yield here
@@ -89,7 +93,9 @@ class Local:
 
 
 class _Worker:
-    """A process, this side of its pipe, and the attempt it is at; the process is started for the first job, and anew after a death."""
+    """A process, this side of its pipe, and the attempt it is at; the process is started for the first job, and anew
+    after a death.
+    """
 
     def __init__(self, variables: dict[str, str]) -> None:
         self.variables = variables
@@ -175,7 +181,9 @@ class _Worker:
 
 
 def _ending(exitcode: int) -> str:
-    return f"was ended by {signal.Signals(-exitcode).name}" if exitcode < 0 else f"ended with the exit status {exitcode}"
+    return (
+        f"was ended by {signal.Signals(-exitcode).name}" if exitcode < 0 else f"ended with the exit status {exitcode}"
+    )
 
 
 @contextmanager

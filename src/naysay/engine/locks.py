@@ -1,6 +1,8 @@
-"""Locks beside a ledger, in the folder `.NAME.locks`: one for adding to it, and one per job that is being done, its lease.
+"""Locks beside a ledger, in the folder `.NAME.locks`: one for adding to it, and one per job that is being done, its
+lease.
 
-They are the operating system's locks on open files, so that a process that dies, however it dies, holds nothing any more.
+They are the operating system's locks on open files, so that a process that dies, however it dies, holds nothing any
+more.
 """
 
 import hashlib
@@ -42,7 +44,8 @@ class Leases:
 
     def give_back(self, key: str) -> None:
         """The job stands in the ledger now."""
-        # whoever has opened the file by now gets the lock on a file without a name, and then finds the job in the ledger
+        # whoever has opened the file by now gets the lock on a file without a name, and then finds the job in the
+        # ledger
         with suppress(FileNotFoundError, PermissionError):
             Path(self._held[key].lock_file).unlink()
         self._held.pop(key).release()

@@ -1,8 +1,8 @@
 """How values travel between processes: pickled here, in memory of their own, and not by the queue that carries them.
 
-Torch would hand its tensors over as file descriptors, which die with the worker that made them. What a worker on a GPU gives back lies in
-main memory, for a reader without that GPU. The arrays of a shared value stay apart from its pickle (protocol 5, PEP 574), so that all
-workers of a machine read one copy of them, in place.
+Torch would hand its tensors over as file descriptors, which die with the worker that made them. What a worker on a GPU
+gives back lies in main memory, for a reader without that GPU. The arrays of a shared value stay apart from its pickle
+(protocol 5, PEP 574), so that all workers of a machine read one copy of them, in place.
 """
 
 import io

@@ -1,8 +1,10 @@
-"""Jobs whose results are kept: what the ledger has is not done again, what is done is in the ledger before anything else happens.
+"""Jobs whose results are kept: what the ledger has is not done again, what is done is in the ledger before anything
+else happens.
 
-So a driver that is killed and started again goes on where it stopped, and several drivers may work on one ledger: each takes a lease
-on a job before it starts it, does what the others leave, and at the end waits for what they are at; when one of them dies, its lease is
-free and its job is done here. A job that failed is no result: another call tries it again, the calls that saw it fail do not.
+So a driver that is killed and started again goes on where it stopped, and several drivers may work on one ledger: each
+takes a lease on a job before it starts it, does what the others leave, and at the end waits for what they are at; when
+one of them dies, its lease is free and its job is done here. A job that failed is no result: another call tries it
+again, the calls that saw it fail do not.
 """
 
 import time
@@ -27,10 +29,12 @@ def run_recorded(
     doing: str = "jobs",
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[Record]:
-    """The records of the jobs that have no result in the ledger yet, each as soon as it is done, here or by another driver.
+    """The records of the jobs that have no result in the ledger yet, each as soon as it is done, here or by another
+    driver.
 
-    A job's value is a mapping ready for JSON; its record is {"key": ..., "seconds": ..., **value}, or, where it failed for good,
-    {"key": ..., "failed": the error, "attempts": ...}. A terminal shows a bar called `doing`; `tell` gets a line per finished job.
+    A job's value is a mapping ready for JSON; its record is {"key": ..., "seconds": ..., **value}, or, where it failed
+    for good, {"key": ..., "failed": the error, "attempts": ...}. A terminal shows a bar called `doing`; `tell` gets a
+    line per finished job.
     """
     pending = _pending(jobs, ledger)
     total = len(pending)
@@ -89,7 +93,10 @@ def _record(outcome: Outcome) -> Record:
     if outcome.error is not None:
         return {"key": outcome.key, "failed": str(outcome.error), "attempts": outcome.attempts}
     if not isinstance(outcome.value, dict):
-        raise InputError(f"a recorded job must return a mapping for its record; {outcome.key!r} gave a {type(outcome.value).__name__}.")
+        raise InputError(
+            f"a recorded job must return a mapping for its record; {outcome.key!r} gave a "
+            f"{type(outcome.value).__name__}."
+        )
     return {"key": outcome.key, "seconds": round(outcome.seconds, 3), **outcome.value}
 
 

@@ -1,7 +1,7 @@
 """The ray engine: one Ray task per attempt, as many at a time as the cluster has room for.
 
-Ray's own retries are off, so that attempts are counted here, as on the local engine. As many jobs as there are workers are with Ray at any
-moment; nodes that join a cluster later are used as soon as they are there.
+Ray's own retries are off, so that attempts are counted here, as on the local engine. As many jobs as there are workers
+are with Ray at any moment; nodes that join a cluster later are used as soon as they are there.
 """
 
 import functools
@@ -30,7 +30,8 @@ class SharedReference(Handle):
 def started(workers: int | None, threads: int | None, address: str | None) -> Iterator[Engine]:
     """The engine on the cluster at `address`, or on one of this machine that ends with the block."""
     room = None if workers is None else workers * share_of_threads(threads, cores(), workers)
-    # a Ray that is started here gives its workers their threads from the start: those of another environment would have to be started anew
+    # a Ray that is started here gives its workers their threads from the start: those of another environment would have
+    # to be started anew
     own = address is None and not cluster.is_connected()
     inherited = environment(share_of_threads(threads, cores(), workers or cores())) if own else {}
     with cluster.connect(address, workers=room, variables=inherited) as ray:
@@ -54,7 +55,8 @@ class Remote:
         self._unit = ("GPU", 1) if gpus else ("CPU", self._threads)
         largest = max((int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]), default=0)
         self._task = ray.remote(
-            num_cpus=min(self._threads, largest or self._threads),  # what no machine has would be waited for without end
+            # what no machine has would be waited for without end
+            num_cpus=min(self._threads, largest or self._threads),
             num_gpus=min(1, gpus / (workers or gpus)) if gpus else 0,
             max_retries=0,
             runtime_env=None if inherited == environment(self._threads) else {"env_vars": environment(self._threads)},
@@ -65,7 +67,9 @@ class Remote:
 
     @property
     def workers(self) -> int:
-        """How many jobs run at the same time: what was asked for, or one per GPU or per `threads` CPUs of the cluster as it is now."""
+        """How many jobs run at the same time: what was asked for, or one per GPU or per `threads` CPUs of the cluster
+        as it is now.
+        """
         resource, each = self._unit
         return self._wished or max(1, self._has(resource) // each)
 
@@ -74,7 +78,9 @@ class Remote:
         import numpy as np
 
         # as arrays, which Ray's object store keeps as they are and hands out without a copy
-        return SharedReference(self._ray.put([np.frombuffer(part, np.uint8) for part in pack_apart(value, _by_value())]))
+        return SharedReference(
+            self._ray.put([np.frombuffer(part, np.uint8) for part in pack_apart(value, _by_value())])
+        )
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
         """The outcomes in the order of completion."""
@@ -120,7 +126,9 @@ def _perform(message: bytes, path: list[str], names: list[str], *values: list[An
 
 @functools.cache
 def _by_value() -> Any:
-    """Ray's pickler, which sends what a script itself defines by value: its workers do not run the script, as local ones do."""
+    """Ray's pickler, which sends what a script itself defines by value: its workers do not run the script, as local
+    ones do.
+    """
     from ray import cloudpickle
 
     return type("ByValue", (MainMemory, cloudpickle.CloudPickler), {})

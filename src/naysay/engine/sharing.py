@@ -1,4 +1,5 @@
-"""Shared values of the local engine: a temporary file without a name, whose descriptor goes to the workers, who map it into memory.
+"""Shared values of the local engine: a temporary file without a name, whose descriptor goes to the workers, who map it
+into memory.
 
 The file has no name, so that nothing is left of it when the driver dies, however it dies.
 """

@@ -10,7 +10,9 @@ from naysay.errors import InputError
 
 
 class Reply(NamedTuple):
-    """What comes back of one attempt: the value (pickled, where it comes from another process), or the failure, and the seconds."""
+    """What comes back of one attempt: the value (pickled, where it comes from another process), or the failure, and the
+    seconds.
+    """
 
     value: Any
     failure: Failure | None
@@ -56,4 +58,6 @@ def died(how: str) -> Reply:
 
 def occupied() -> InputError:
     """The error of a second `run` before the first has ended."""
-    return InputError("this engine is at other jobs already. Run one batch after the other, all as one, or on a second engine.")
+    return InputError(
+        "this engine is at other jobs already. Run one batch after the other, all as one, or on a second engine."
+    )

@@ -1,6 +1,8 @@
-"""The inside of a worker process: it performs one job after another, and lives no longer than the driver that started it.
+"""The inside of a worker process: it performs one job after another, and lives no longer than the driver that started
+it.
 
-Nothing heavy is imported here: a worker is ready after the start of Python, and loads what its jobs need when the first one comes.
+Nothing heavy is imported here: a worker is ready after the start of Python, and loads what its jobs need when the first
+one comes.
 """
 
 import io

@@ -17,11 +17,12 @@ from naysay.estimators.encoding import encode
 
 
 class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Shares complementary labels between neighbours. After `fit`, `labels_` (n, K) are the augmented labels of the rows, with one
-    column per class of `classes_`, and `transduction_` (n,) the class that each row is least said not to be.
+    """Shares complementary labels between neighbours. After `fit`, `labels_` (n, K) are the augmented labels of the
+    rows, with one column per class of `classes_`, and `transduction_` (n,) the class that each row is least said not to
+    be.
 
-    The settings are those of `naysay.augment`; n_neighbors=None takes as many as the classes are large enough for, at most 64.
-    `transform(X)` gives new rows the mean of their neighbours' augmented labels.
+    The settings are those of `naysay.augment`; n_neighbors=None takes as many as the classes are large enough for, at
+    most 64. `transform(X)` gives new rows the mean of their neighbours' augmented labels.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         graph = neighbors.build(X, min(wanted, len(X) - 1), metric=self.metric)
         self.n_neighbors_ = graph.k
         self.gamma_ = auto_gamma(graph.distances) if self.gamma == "auto" else float(self.gamma)
-        self._all_labels = np.asarray(augment(graph, comp.numpy(), self.scheme, graph.k, self.alpha, self.gamma_, self.rounds))
+        self._all_labels = np.asarray(
+            augment(graph, comp.numpy(), self.scheme, graph.k, self.alpha, self.gamma_, self.rounds)
+        )
         self._rows = X
         self.labels_ = self._all_labels[:, : len(self.classes_)]
         self.transduction_ = self.classes_[self.labels_.argmin(1)]

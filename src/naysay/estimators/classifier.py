@@ -17,18 +17,21 @@ from naysay.training import Config, Predictor, train
 
 
 def neighbour_space(X: NDArray[Any]) -> NDArray[np.float32]:
-    """Features (n, d) in which rows have neighbours: a table's columns standardised, an image's pixels as they are, in one scale."""
+    """Features (n, d) in which rows have neighbours: a table's columns standardised, an image's pixels as they are, in
+    one scale.
+    """
     return standardise(X) if X.ndim == 2 else X.reshape(len(X), -1).astype(np.float32)
 
 
 class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Fits on labels that say what rows are not; predicts what they are.
 
-    loss: a name of `naysay.losses.LOSSES`. scheme: how labels are shared first (none, rss, rms, dss, dms). encoder: None (standardised
-    columns, or pixels) or a callable X -> (n, d) that gives the features in which neighbours are looked up. model: a name of
-    `naysay.models.MODELS`. transition: T (K, K), how classes turn into labels, uniform unless given. classes: all classes, when the
-    labels may not name each of them. n_neighbors: None takes as many as the classes are large enough for, at most 64. The rest are
-    settings of `naysay.augment` and `naysay.training.Config`.
+    loss: a name of `naysay.losses.LOSSES`. scheme: how labels are shared first (none, rss, rms, dss, dms). encoder:
+    None (standardised columns, or pixels) or a callable X -> (n, d) that gives the features in which neighbours are
+    looked up. model: a name of `naysay.models.MODELS`. transition: T (K, K), how classes turn into labels, uniform
+    unless given. classes: all classes, when the labels may not name each of them. n_neighbors: None takes as many as
+    the classes are large enough for, at most 64. The rest are settings of `naysay.augment` and
+    `naysay.training.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
     """
@@ -67,7 +70,9 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y: see `naysay.estimators.encoding.encode`."""
+        """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y: see
+        `naysay.estimators.encoding.encode`.
+        """
         X = validate_data(self, X, allow_nd=True, dtype=[np.float32, np.float64, np.uint8], ensure_min_samples=2)
         comp, self.classes_ = encode(y, self.classes)
         if len(comp) != len(X):
@@ -126,5 +131,6 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.classifier_tags.poor_score = True  # scikit-learn's checks score against y, the very labels that must be avoided
+        # scikit-learn's checks score against y, the very labels that must be avoided
+        tags.classifier_tags.poor_score = True
         return tags

@@ -1,7 +1,9 @@
-"""What scikit-learn users call y, as `comp`: class names of any type, one or several per row, or the (n, K) matrix itself.
+"""What scikit-learn users call y, as `comp`: class names of any type, one or several per row, or the (n, K) matrix
+itself.
 
-With two classes "not a" says "is b". scikit-learn's users may still come with two, so a third class that nothing can be, and that every
-label also names, stands in for what is missing: its rows are exactly those of uniform labels over three classes, and nothing is lost.
+With two classes "not a" says "is b". scikit-learn's users may still come with two, so a third class that nothing can
+be, and that every label also names, stands in for what is missing: its rows are exactly those of uniform labels over
+three classes, and nothing is lost.
 """
 
 import warnings
@@ -16,7 +18,8 @@ from naysay import labels
 from naysay.errors import InputError
 
 TWO_CLASSES = (
-    'there are only two classes, so "not a" already says "is b": these are ordinary labels in disguise. They are used as such; '
+    'there are only two classes, so "not a" already says "is b": these are ordinary labels in disguise. They are used '
+    "as such; "
     "any ordinary classifier would do."
 )
 
@@ -24,11 +27,13 @@ TWO_CLASSES = (
 def encode(y: Any, classes: Sequence[Any] | NDArray[Any] | None = None) -> tuple[Tensor, NDArray[Any]]:
     """The labels `comp` (n, K) of `y`, and the class of each column: `classes`, or what y names, sorted.
 
-    y is (n,) or (n, m) class names, ragged lists of them, or a float (n, K) matrix. None, NaN, "" and an empty list mean unlabelled,
-    and so does -1, unless it is one of `classes`.
+    y is (n,) or (n, m) class names, ragged lists of them, or a float (n, K) matrix. None, NaN, "" and an empty list
+    mean unlabelled, and so does -1, unless it is one of `classes`.
     """
     if y is None:
-        raise InputError("fitting requires y to be passed, but the target y is None; give the complementary labels of the rows.")
+        raise InputError(
+            "fitting requires y to be passed, but the target y is None; give the complementary labels of the rows."
+        )
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     elif hasattr(y, "__array__") and not isinstance(y, np.ndarray):
@@ -46,10 +51,13 @@ def encode(y: Any, classes: Sequence[Any] | NDArray[Any] | None = None) -> tuple
         for name in row:
             if name not in number:
                 raise InputError(
-                    f"row {i} names class {name!r}, which is not among the {len(known)} classes: {', '.join(map(str, known[:8]))}."
+                    f"row {i} names class {name!r}, which is not among the {len(known)} classes: "
+                    f"{', '.join(map(str, known[:8]))}."
                 )
     if len(known) < 2:
-        raise InputError(f"complementary labels need more than one class; got {len(known)}. Pass classes= with all of them.")
+        raise InputError(
+            f"complementary labels need more than one class; got {len(known)}. Pass classes= with all of them."
+        )
     numbers = [[number[name] for name in row] for row in rows]
     if len(known) == 2:
         warnings.warn(TWO_CLASSES, UserWarning, stacklevel=3)
@@ -61,7 +69,9 @@ def _rows(y: Any) -> Iterable[Any]:
     if isinstance(y, np.ndarray):
         if y.ndim not in (1, 2) or (y.dtype.kind == "f" and not _whole(y)):
             what = "Unknown label type: continuous numbers" if y.dtype.kind == "f" else f"{y.dtype} of shape {y.shape}"
-            raise InputError(f"y must hold class names (n,) or (n, m), lists of them, or a float matrix (n, K); got {what}.")
+            raise InputError(
+                f"y must hold class names (n,) or (n, m), lists of them, or a float matrix (n, K); got {what}."
+            )
         return y.tolist()  # type: ignore[no-any-return]
     if not isinstance(y, list | tuple):
         raise InputError(f"y must be an array or a list of class names, one entry per row; got {type(y).__name__}.")

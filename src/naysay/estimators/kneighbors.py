@@ -1,4 +1,6 @@
-"""Classification without training as a scikit-learn estimator: the class that a row's neighbours are least often told they are not."""
+"""Classification without training as a scikit-learn estimator: the class that a row's neighbours are least often told
+they are not.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -15,10 +17,11 @@ from naysay.training import NeighbourDecoder, choose_k
 
 
 class ComplementaryKNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Predicts the class least often named as wrong among the nearest rows; with a transition T, the class whose row of T is nearest.
+    """Predicts the class least often named as wrong among the nearest rows; with a transition T, the class whose row of
+    T is nearest.
 
-    n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. classes: all classes, when the labels
-    may not name each of them.
+    n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. classes: all
+    classes, when the labels may not name each of them.
     """
 
     def __init__(
@@ -52,7 +55,9 @@ class ComplementaryKNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability (n, K) of each of `classes_`: the neighbours' labels, solved for the classes that explain them."""
+        """The probability (n, K) of each of `classes_`: the neighbours' labels, solved for the classes that explain
+        them.
+        """
         explained = selection.ordinary(self._distribution(X), self.decoder_.T).clamp(min=0)[:, : len(self.classes_)]
         probabilities: NDArray[np.float64] = (explained / explained.sum(1, keepdim=True)).numpy()
         return probabilities
@@ -81,5 +86,6 @@ class ComplementaryKNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # scikit-learn's checks score against y, the very labels that must be avoided
+        # scikit-learn's checks score against y, the very labels that must be avoided
+        tags.classifier_tags.poor_score = True
         return tags

@@ -30,7 +30,10 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     with safe_open(folder / NAME, "pt") as file:
         metadata = file.metadata() or {}
     if "record" not in metadata:
-        raise InputError(f"{folder / NAME} is not a checkpoint of naysay: its header has no record. Remove it or give another folder.")
+        raise InputError(
+            f"{folder / NAME} is not a checkpoint of naysay: its header has no record. Remove it or give another "
+            "folder."
+        )
     record: dict[str, Any] = json.loads(metadata["record"])
     return record
 
@@ -41,6 +44,8 @@ def read_into(folder: Path, tensors: dict[str, Tensor]) -> None:
         found, wanted = set(file.keys()), set(tensors)
         if found != wanted:
             odd = sorted(found ^ wanted)[0]
-            raise InputError(f"the checkpoint in {folder} is of another network ({odd} is in one of them only). Give another folder.")
+            raise InputError(
+                f"the checkpoint in {folder} is of another network ({odd} is in one of them only). Give another folder."
+            )
         for name, tensor in tensors.items():
             tensor.detach().copy_(file.get_tensor(name))

@@ -1,8 +1,8 @@
 """Has the network collapsed, giving every image the same output?
 
-Unit vectors that point everywhere have a spread (standard deviation over images, averaged over the d coordinates) of about
-1/sqrt(d); identical ones have 0 (Chen and He 2021, section 4.1). The spread times sqrt(d) is therefore near 1 in a live
-run and near 0 in a dead one, whatever the width.
+Unit vectors that point everywhere have a spread (standard deviation over images, averaged over the d coordinates) of
+about 1/sqrt(d); identical ones have 0 (Chen and He 2021, section 4.1). The spread times sqrt(d) is therefore near 1 in
+a live run and near 0 in a dead one, whatever the width.
 """
 
 import math
@@ -27,12 +27,16 @@ def relative_spread(outputs: Tensor) -> Tensor:
 
 
 def check_alive(curve: Sequence[Mapping[str, float]]) -> None:
-    """Stop a dead run: over the last PATIENCE epochs of the curve the `spread` stayed under DEAD, or the loss is no number."""
+    """Stop a dead run: over the last PATIENCE epochs of the curve the `spread` stayed under DEAD, or the loss is no
+    number.
+    """
     last = curve[-PATIENCE:]
     if math.isfinite(last[-1]["loss"]) and (len(last) < PATIENCE or any(line["spread"] >= DEAD for line in last)):
         return
     raise CollapseError(
-        f"the outputs have collapsed: in epoch {last[-1]['epoch']} their spread is {last[-1]['spread']:.3f} of what live outputs have "
-        f"(loss {last[-1]['loss']:.4f}). Lower the learning rate, lengthen the warm-up, or start the backbone and its heads afresh "
+        f"the outputs have collapsed: in epoch {last[-1]['epoch']} their spread is {last[-1]['spread']:.3f} of what "
+        "live outputs have "
+        f"(loss {last[-1]['loss']:.4f}). Lower the learning rate, lengthen the warm-up, or start the backbone and its "
+        "heads afresh "
         "together: a trained backbone under fresh heads collapses at a high rate."
     )

@@ -1,8 +1,8 @@
 """Trained encoders as files: fp16 safetensors with a card beside it that says where the numbers come from.
 
-`NAME.safetensors` holds the encoder's state in half precision (11 million numbers, 22 MB); `NAME.json` is the card: data,
-method, epochs, kNN accuracy, command, hardware, date, and the file's own hash. Half precision moves a feature by about
-1e-3 of its size, far less than the spread between two runs.
+`NAME.safetensors` holds the encoder's state in half precision (11 million numbers, 22 MB); `NAME.json` is the card:
+data, method, epochs, kNN accuracy, command, hardware, date, and the file's own hash. Half precision moves a feature by
+about 1e-3 of its size, far less than the spread between two runs.
 """
 
 import hashlib
@@ -29,9 +29,13 @@ def save_encoder(path: Path, encoder: nn.Module, card: dict[str, Any]) -> None:
 
 
 def load_encoder(path: Path) -> tuple[nn.Module, dict[str, Any]]:
-    """The ResNet-18 encoder at `path`, in float32 and eval mode, and its card; the file must be the one the card speaks of."""
+    """The ResNet-18 encoder at `path`, in float32 and eval mode, and its card; the file must be the one the card speaks
+    of.
+    """
     if not path.exists() or not path.with_suffix(".json").exists():
-        raise InputError(f"an encoder is {path.name} with its card {path.with_suffix('.json').name}; not both are in {path.parent}.")
+        raise InputError(
+            f"an encoder is {path.name} with its card {path.with_suffix('.json').name}; not both are in {path.parent}."
+        )
     try:
         card: dict[str, Any] = json.loads(path.with_suffix(".json").read_text())
         expected = card["sha256"]
@@ -40,7 +44,9 @@ def load_encoder(path: Path) -> tuple[nn.Module, dict[str, Any]]:
     if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
         raise InputError(f"{path} is not the file its card speaks of: the hashes differ. Fetch it again.")
     try:
-        state = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in load_file(path).items()}
+        state = {
+            name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in load_file(path).items()
+        }
         encoder = resnet18_encoder(state["0.weight"].shape[1])
         encoder.load_state_dict(state)
     except (SafetensorError, KeyError, RuntimeError) as error:
@@ -50,4 +56,6 @@ def load_encoder(path: Path) -> tuple[nn.Module, dict[str, Any]]:
 
 def _halve(tensor: Tensor) -> Tensor:
     # statistics of large activations can leave half precision's range; weights never do
-    return tensor.half() if tensor.is_floating_point() and tensor.abs().max() < torch.finfo(torch.float16).max else tensor
+    return (
+        tensor.half() if tensor.is_floating_point() and tensor.abs().max() < torch.finfo(torch.float16).max else tensor
+    )

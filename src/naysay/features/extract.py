@@ -1,13 +1,14 @@
 """Features of images or rows: what an encoder makes of them, computed once and then read from a cache.
 
 An encoder may be
-- a torch module: it gets uint8 images as normalised floats (n, C, H, W), rows of numbers as they are, in eval mode, without gradients;
+- a torch module: it gets uint8 images as normalised floats (n, C, H, W), rows of numbers as they are, in eval mode,
+  without gradients;
 - the path of an encoder file (`encoders.save_encoder`);
 - any callable: it gets what it was given, as a whole, unless `batch` is said;
 - ready-made embeddings: an array, or a file of them (.npy, .npz, Parquet, CSV).
 
-Features are kept under a hash of what they come from: the images' content and the module's weights, layers and code. A callable cannot be
-recognised again, so its features are kept only under a name of the caller's (`cache_key`).
+Features are kept under a hash of what they come from: the images' content and the module's weights, layers and code. A
+callable cannot be recognised again, so its features are kept only under a name of the caller's (`cache_key`).
 """
 
 import hashlib
@@ -58,11 +59,12 @@ def extract(
 ) -> NDArray[np.float32]:
     """The features (n, d) float32 of `images` (n, H, W) or (n, H, W, C) uint8, or of rows (n, d).
 
-    features: of a table (or .npz) of ready-made embeddings, the column that holds them; "file.parquet:column" says the same. Of
-    embeddings only the number of rows is compared with `images`, which may be left out.
+    features: of a table (or .npz) of ready-made embeddings, the column that holds them; "file.parquet:column" says the
+    same. Of embeddings only the number of rows is compared with `images`, which may be left out.
     cache: the folder of kept features, "features" in the data folder unless given; False keeps none.
     cache_key: a name for an encoder that cannot be recognised; give another when the encoder changes.
-    device: where a module computes, to come back afterwards; unless given where it is, and an encoder file on a GPU if there is one.
+    device: where a module computes, to come back afterwards; unless given where it is, and an encoder file on a GPU if
+    there is one.
     precision: "float32", or "bf16", which counts on a GPU only.
     """
     if precision not in ("float32", "bf16"):
@@ -72,9 +74,13 @@ def extract(
     if isinstance(encoder, (str, PathLike)) and Path(encoder).suffix.lower() == ".safetensors":
         encoder, device = load_encoder(Path(encoder))[0], device or ("cuda" if torch.cuda.is_available() else "cpu")
     elif isinstance(encoder, (str, PathLike, np.ndarray, Tensor)):
-        return as_features(read_embeddings(encoder, features), None if images is None else len(images), "the embeddings")
+        return as_features(
+            read_embeddings(encoder, features), None if images is None else len(images), "the embeddings"
+        )
     if not callable(encoder):
-        raise InputError(f"encoder must be a torch module, a callable, a path or an array; got {type(encoder).__name__}.")
+        raise InputError(
+            f"encoder must be a torch module, a callable, a path or an array; got {type(encoder).__name__}."
+        )
     if images is None:
         raise InputError("images must be given, (n, H, W[, C]) or rows (n, d); only ready-made embeddings do without.")
     if isinstance(encoder, nn.Module):
@@ -83,17 +89,24 @@ def extract(
     elif device is None:
         compute = partial(_through_callable, encoder, images, batch)
     else:
-        raise InputError(f"device is for torch modules; got device={str(device)!r} with {_called(encoder)}, which computes where it likes.")
+        raise InputError(
+            f"device is for torch modules; got device={str(device)!r} with {_called(encoder)}, which computes where "
+            "it likes."
+        )
     name = None if cache is False else _name(encoder, cache_key, batch)
     if name is not None:
         content = content_hash({"images": _comparable(images)})
         return keep(_folder(cache), lambda: _key(content, precision, _name(encoder, cache_key, batch) or name), compute)
     if cache:
-        raise InputError(f"{_called(encoder)} cannot be recognised again, so its features cannot be kept. Give it a cache_key=.")
+        raise InputError(
+            f"{_called(encoder)} cannot be recognised again, so its features cannot be kept. Give it a cache_key=."
+        )
     return compute()
 
 
-def _through_module(encoder: nn.Module, images: Array, batch: int | None, device: Device, precision: str) -> NDArray[np.float32]:
+def _through_module(
+    encoder: nn.Module, images: Array, batch: int | None, device: Device, precision: str
+) -> NDArray[np.float32]:
     size = batch or max(1, PIXELS // math.prod(images.shape[1:3]))
     home = next(chain(encoder.parameters(), encoder.buffers()), torch.empty(0)).device
     if device is not None:
@@ -101,7 +114,9 @@ def _through_module(encoder: nn.Module, images: Array, batch: int | None, device
     try:
         parts = [
             # a copy: torch takes neither maps of files nor mirrored views
-            embed(encoder, torch.from_numpy(images[start : start + size].copy()), batch=size, precision=precision).cpu().numpy()
+            embed(encoder, torch.from_numpy(images[start : start + size].copy()), batch=size, precision=precision)
+            .cpu()
+            .numpy()
             for start in _starts(len(images), size)
         ]
     finally:
@@ -149,7 +164,10 @@ def _folder(cache: str | PathLike[str] | Literal[False] | None) -> Path:
 def _comparable(images: Any) -> Array:
     array = to_numpy(images)
     if array.dtype.kind not in "buifU":
-        raise InputError(f"only features of numbers or texts can be kept; got {type(images).__name__} of {array.dtype}. Use cache=False.")
+        raise InputError(
+            f"only features of numbers or texts can be kept; got {type(images).__name__} of {array.dtype}. Use "
+            "cache=False."
+        )
     return array
 
 

@@ -1,8 +1,10 @@
-"""What a module is, as text to be hashed: its weights, its layers, their settings, and the code of classes that are not torch's.
+"""What a module is, as text to be hashed: its weights, its layers, their settings, and the code of classes that are not
+torch's.
 
-Two modules that say the same of themselves compute the same, as far as their own code goes; functions that this code calls are not
-followed. What cannot be told (an object that only has an address, as in "<Thing at 0x7f...>") makes the whole module one that is not
-recognised again. A miss costs time, a false hit costs the result: where in doubt, two modules are different.
+Two modules that say the same of themselves compute the same, as far as their own code goes; functions that this code
+calls are not followed. What cannot be told (an object that only has an address, as in "<Thing at 0x7f...>") makes the
+whole module one that is not recognised again. A miss costs time, a false hit costs the result: where in doubt, two
+modules are different.
 """
 
 import hashlib
@@ -18,7 +20,8 @@ from torch import Tensor, nn
 
 from naysay.datasets.dataset import content_hash
 
-MACHINERY = frozenset(vars(nn.Module()))  # what torch keeps in every module: its parts are told one by one, its mode does not count
+# what torch keeps in every module: its parts are told one by one, its mode does not count
+MACHINERY = frozenset(vars(nn.Module()))
 
 
 class UntoldError(Exception):
@@ -48,14 +51,21 @@ def _digest(lines: Iterable[str]) -> str:
 
 def _layers(encoder: nn.Module) -> Iterator[str]:
     for name, module in encoder.named_modules():
-        own = [kind for kind in type(module).__mro__ if issubclass(kind, nn.Module) and not kind.__module__.startswith("torch.")]
+        own = [
+            kind
+            for kind in type(module).__mro__
+            if issubclass(kind, nn.Module) and not kind.__module__.startswith("torch.")
+        ]
         yield f"{name} {_tell(type(module))} {[_tell(vars(kind)[key]) for kind in own for key in _functions(kind)]}"
         yield _tell({key: value for key, value in vars(module).items() if key not in MACHINERY})
         yield _tell([list(module._forward_pre_hooks.values()), list(module._forward_hooks.values())])
 
 
 def _weights(encoder: nn.Module) -> Iterator[str]:
-    for name, tensor in (*encoder.named_parameters(remove_duplicate=False), *encoder.named_buffers(remove_duplicate=False)):
+    for name, tensor in (
+        *encoder.named_parameters(remove_duplicate=False),
+        *encoder.named_buffers(remove_duplicate=False),
+    ):
         yield f"{name} {_tell(tensor)}"
 
 
@@ -81,7 +91,9 @@ def _tell(value: Any) -> str:
         case type() | BuiltinFunctionType():
             text = f"{value.__module__}.{value.__qualname__}"
         case FunctionType():
-            text = _tell([value.__code__, value.__defaults__, *(cell.cell_contents for cell in value.__closure__ or ())])
+            text = _tell(
+                [value.__code__, value.__defaults__, *(cell.cell_contents for cell in value.__closure__ or ())]
+            )
         case CodeType():
             text = f"{value.co_code!r} {value.co_names} {_tell(value.co_consts)}"
         case _:

@@ -1,7 +1,7 @@
 """How good are features? Weighted nearest-neighbour accuracy (Wu et al. 2018), as self-supervised work reports it.
 
-Each of the k = 200 nearest training rows by cosine similarity s votes for its class with weight exp(s / 0.1). This needs
-the ordinary labels: it is an oracle's figure, shown beside a run and never used by it.
+Each of the k = 200 nearest training rows by cosine similarity s votes for its class with weight exp(s / 0.1). This
+needs the ordinary labels: it is an oracle's figure, shown beside a run and never used by it.
 """
 
 import torch
@@ -21,9 +21,13 @@ def oracle_knn_accuracy(
     temperature: float = 0.1,
     chunk: int = 1000,
 ) -> float:
-    """Share of the test rows (m, d) whose class the k nearest of the training rows (n, d) vote for; computed where `train` is."""
+    """Share of the test rows (m, d) whose class the k nearest of the training rows (n, d) vote for; computed where
+    `train` is.
+    """
     if train.ndim != 2 or test.ndim != 2 or train.shape[1] != test.shape[1]:
-        raise InputError(f"features must be (n, d) and (m, d) of one width; got {tuple(train.shape)} and {tuple(test.shape)}.")
+        raise InputError(
+            f"features must be (n, d) and (m, d) of one width; got {tuple(train.shape)} and {tuple(test.shape)}."
+        )
     if k > len(train):
         raise InputError(f"k must be at most the number of training rows, {len(train)}; got {k}.")
     bank, labels = F.normalize(train.float(), dim=1), y_true_train.to(train.device).long()

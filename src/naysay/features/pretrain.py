@@ -1,9 +1,10 @@
 """Self-supervised pretraining: from images alone to an encoder.
 
-The images stay on the device as uint8; each epoch draws its own numbers, runs its steps without a word from the host, and
-ends with a line of the curve. A run with a folder continues from the folder's checkpoint, and ends as if never interrupted.
-Over several processes each takes its slice of every batch, and the first one alone reads and writes the folder, reports and asks the
-oracle. They take the steps of one process to rounding, so a run may go on with more or fewer processes than it was begun with.
+The images stay on the device as uint8; each epoch draws its own numbers, runs its steps without a word from the host,
+and ends with a line of the curve. A run with a folder continues from the folder's checkpoint, and ends as if never
+interrupted. Over several processes each takes its slice of every batch, and the first one alone reads and writes the
+folder, reports and asks the oracle. They take the steps of one process to rounding, so a run may go on with more or
+fewer processes than it was begun with.
 """
 
 import contextlib
@@ -62,8 +63,8 @@ def pretrain(
     `folder` holds the checkpoint and curve.jsonl, and is continued from. `oracle` scores the encoder on the side every
     `oracle_every` epochs (kNN accuracy, where truth is known; training does not see it). `seconds` ends the call after
     the epoch in which they run out, to be continued by another call; `fit` instead sets the number of epochs so that a
-    fresh run ends within that many seconds of this call. `compiled` and `captured` (on by default on a GPU, the latter on one
-    alone) compile the step and capture it as a CUDA graph. `report` gets each epoch's record. `processes` (from
+    fresh run ends within that many seconds of this call. `compiled` and `captured` (on by default on a GPU, the latter
+    on one alone) compile the step and capture it as a CUDA graph. `report` gets each epoch's record. `processes` (from
     `naysay.processes.join`) are those that share the work, all with the same arguments.
     """
     begun, device = time.monotonic(), torch.device(device)
@@ -73,12 +74,16 @@ def pretrain(
     if record and fit:
         config = replace(config, epochs=record["config"]["epochs"])
     if record and record["config"] != _plain(config):
-        raise InputError(f"{folder} holds a run with other settings. Continue it with the same settings, or give another folder.")
+        raise InputError(
+            f"{folder} holds a run with other settings. Continue it with the same settings, or give another folder."
+        )
     model = _build(config, encoder, width, images.shape[3], processes).to(device)
     if on_gpu:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     with _fast_convolutions(on_gpu):
-        step = Step(images, model.train(), config, compiled=on_gpu if compiled is None else compiled, processes=processes)
+        step = Step(
+            images, model.train(), config, compiled=on_gpu if compiled is None else compiled, processes=processes
+        )
         step.load(0)
         if on_gpu and processes.size == 1 if captured is None else captured:
             step.capture()
@@ -116,12 +121,17 @@ def pretrain(
 def _check(images: Tensor, config: Config, processes: Processes) -> Tensor:
     images = images[..., None] if images.ndim == 3 else images
     if images.dtype != torch.uint8 or images.ndim != 4 or images.shape[3] not in (1, 3):
-        raise InputError(f"images must be uint8, (n, H, W) or (n, H, W, 1 or 3); got {images.dtype} of shape {tuple(images.shape)}.")
+        raise InputError(
+            f"images must be uint8, (n, H, W) or (n, H, W, 1 or 3); got {images.dtype} of shape {tuple(images.shape)}."
+        )
     if len(images) < config.batch:
-        raise InputError(f"a step takes {config.batch} images; got {len(images)} in all. Give more images or a smaller batch.")
+        raise InputError(
+            f"a step takes {config.batch} images; got {len(images)} in all. Give more images or a smaller batch."
+        )
     if config.batch % processes.size:
         raise InputError(
-            f"every process takes an equal share of a batch; got a batch of {config.batch} and {processes.size} processes. "
+            f"every process takes an equal share of a batch; got a batch of {config.batch} and {processes.size} "
+            "processes. "
             f"A batch of {config.batch - config.batch % processes.size or processes.size} would do."
         )
     return images
@@ -132,7 +142,9 @@ def _plain(config: Config) -> dict[str, Any]:
     return plain
 
 
-def _build(config: Config, encoder: nn.Module | None, width: int, channels: int, processes: Processes = ALONE) -> Siamese:
+def _build(
+    config: Config, encoder: nn.Module | None, width: int, channels: int, processes: Processes = ALONE
+) -> Siamese:
     with lent(config.seed, "pretrain/encoder"):
         return Siamese(encoder or resnet18_encoder(channels), config, width, processes)
 
@@ -165,7 +177,9 @@ def _score(model: Siamese, oracle: Callable[[nn.Module], float]) -> float:
 
 
 def _epochs_within(step: Step, deadline: float, oracle_every: int, sample: int = 100) -> int:
-    """How many epochs fit before the monotonic `deadline`, from the time of some steps; the state is afterwards as before."""
+    """How many epochs fit before the monotonic `deadline`, from the time of some steps; the state is afterwards as
+    before.
+    """
     before = {name: tensor.clone() for name, tensor in step.state().items()}
     taken = min(sample, step.steps)
     for _ in range(2):  # the first round warms up

@@ -1,8 +1,8 @@
 """Raw features, for tables and digits: the columns or pixels themselves, standardised, or their principal components.
 
-Both read `x` in blocks, so that it may be mapped from a file, any numbers, or images; both work in float64 and return float32.
-Means and deviations of blocks are merged as in Chan, Golub and LeVeque (1983); the randomised range finder is that of Halko,
-Martinsson and Tropp (2011).
+Both read `x` in blocks, so that it may be mapped from a file, any numbers, or images; both work in float64 and return
+float32. Means and deviations of blocks are merged as in Chan, Golub and LeVeque (1983); the randomised range finder is
+that of Halko, Martinsson and Tropp (2011).
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,15 @@ from naysay.errors import InputError
 from naysay.seeds import stream
 
 BLOCK = 1 << 17  # numbers summed at a time: a megabyte of float64, which stays in the processor's cache
-PRODUCT = 1 << 22  # numbers multiplied at a time: on a busy machine many small products wait for threads more than they compute
+# numbers multiplied at a time: on a busy machine many small products wait for threads more than they compute
+PRODUCT = 1 << 22
 EXACT = 1024  # columns up to which the covariance is decomposed exactly
 OVERSAMPLE, POWERS = 32, 6  # of the randomised decomposition: columns beside those asked for, and rounds of refinement
 
 
 def standardise(x: Any) -> NDArray[np.float32]:
-    """Columns of mean 0 and standard deviation 1 (n, d) float32, from numbers (n, d) or images (n, H, W) or (n, H, W, C).
+    """Columns of mean 0 and standard deviation 1 (n, d) float32, from numbers (n, d) or images (n, H, W) or (n, H, W,
+    C).
 
     The deviation is that of the rows themselves (over n); a constant column becomes 0. `x` is left as it is.
     """
@@ -38,16 +40,19 @@ def standardise(x: Any) -> NDArray[np.float32]:
 
 
 def pca(x: Any, n_components: int, seed: int = 0) -> NDArray[np.float32]:
-    """The first principal components (n, n_components) float32 of numbers (n, d) or images (n, H, W[, C]), pixels in [0, 1].
+    """The first principal components (n, n_components) float32 of numbers (n, d) or images (n, H, W[, C]), pixels in
+    [0, 1].
 
-    Columns are centred, not scaled: for columns of different units pca(standardise(x), ...). Of each component the sign is such
-    that its largest weight is positive. Beyond 1,024 columns the decomposition is a randomised one, from the stream of `seed`.
+    Columns are centred, not scaled: for columns of different units pca(standardise(x), ...). Of each component the sign
+    is such that its largest weight is positive. Beyond 1,024 columns the decomposition is a randomised one, from the
+    stream of `seed`.
     """
     x = as_numbers(x)
     mean, _ = _moments(x)
     if not 1 <= n_components <= min(len(x), len(mean)):
         raise InputError(
-            f"n_components must be between 1 and {min(len(x), len(mean))}, the smaller of rows and columns; got {n_components}."
+            f"n_components must be between 1 and {min(len(x), len(mean))}, the smaller of rows and columns; got "
+            f"{n_components}."
         )
     axes = _exact_axes(x, mean) if len(mean) <= EXACT else _random_axes(x, mean, n_components, seed)
     axes = axes[:, :n_components]
@@ -61,7 +66,9 @@ def as_numbers(x: Any) -> Array:
     if array.dtype.kind not in "buif":
         raise InputError(f"x must hold numbers; got {array.dtype}. Turn texts and dates into columns of numbers first.")
     if array.ndim not in (2, 3, 4) or not array.size:
-        raise InputError(f"x must be (n, d), (n, H, W) or (n, H, W, C) with at least one row and column; got shape {array.shape}.")
+        raise InputError(
+            f"x must be (n, d), (n, H, W) or (n, H, W, C) with at least one row and column; got shape {array.shape}."
+        )
     return array
 
 
@@ -75,7 +82,9 @@ def to_numpy(x: Any) -> Array:
 
 
 def _blocks(x: Array, mean: Any = 0.0, size: int = 0) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Block after block of rows: the number of its first row, and the rows (b, d) less the `mean`; pixels are in [0, 1]."""
+    """Block after block of rows: the number of its first row, and the rows (b, d) less the `mean`; pixels are in [0,
+    1].
+    """
     rows = max(1, (size or BLOCK) * len(x) // x.size)
     for start in range(0, len(x), rows):
         part = x[start : start + rows]
@@ -91,7 +100,8 @@ def _moments(x: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     first: NDArray[np.float64] = next(_blocks(x[:1]))[1][0]
     count, mean, squares = 0, np.zeros_like(first), np.zeros_like(first)
     with np.errstate(over="ignore", invalid="ignore"):
-        for start, block in _blocks(x, first):  # less the first row a constant column is exactly 0, and far from 0 nothing cancels
+        # less the first row a constant column is exactly 0, and far from 0 nothing cancels
+        for start, block in _blocks(x, first):
             part = block.mean(0)
             np.subtract(block, part, out=block)
             step, count = part - mean, start + len(block)
@@ -100,8 +110,12 @@ def _moments(x: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if not np.isfinite(squares).all():
         row = unfinite_row(x)
         if row is not None:
-            raise InputError(f"x must be finite; got nan or inf in row {row}. Fill in the missing values, or leave the row out.")
-        raise InputError(f"x must stay below 1e150, where squares overflow; got {np.abs(x).max():.3g}. Scale the columns first.")
+            raise InputError(
+                f"x must be finite; got nan or inf in row {row}. Fill in the missing values, or leave the row out."
+            )
+        raise InputError(
+            f"x must stay below 1e150, where squares overflow; got {np.abs(x).max():.3g}. Scale the columns first."
+        )
     return first + mean, np.sqrt(squares / count)
 
 

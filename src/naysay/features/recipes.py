@@ -1,4 +1,5 @@
-"""What a pretraining run is made of: one frozen record, and a literal table of the methods with their published settings.
+"""What a pretraining run is made of: one frozen record, and a literal table of the methods with their published
+settings.
 
 | method | source | views x batch | rate | epochs | CIFAR-10 200-NN accuracy, public figure |
 | --- | --- | --- | --- | --- | --- |
@@ -38,9 +39,14 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.views < 2 or (self.method == "simsiam" and self.views != 2):
-            raise InputError(f"{self.method} compares {'2' if self.method == 'simsiam' else 'at least 2'} views; got views={self.views}.")
+            raise InputError(
+                f"{self.method} compares {'2' if self.method == 'simsiam' else 'at least 2'} views; got "
+                f"views={self.views}."
+            )
         if self.batch < 2 or self.epochs < 1:
-            raise InputError(f"batch must be at least 2 and epochs at least 1; got batch={self.batch}, epochs={self.epochs}.")
+            raise InputError(
+                f"batch must be at least 2 and epochs at least 1; got batch={self.batch}, epochs={self.epochs}."
+            )
         if self.precision not in ("bf16", "float32"):
             raise unknown("precision", self.precision, ("bf16", "float32"))
         if not 0 <= self.target_momentum < 1:

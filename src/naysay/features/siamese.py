@@ -1,7 +1,8 @@
-"""The network that self-supervised methods train: an encoder with a projector and a predictor, and perhaps a moving average.
+"""The network that self-supervised methods train: an encoder with a projector and a predictor, and perhaps a moving
+average.
 
-Rows come view after view: (views * batch, C, H, W). Batch statistics are taken per view (see viewnorm). Over several processes each
-has an equal share of the batch's images, with all their views.
+Rows come view after view: (views * batch, C, H, W). Batch statistics are taken per view (see viewnorm). Over several
+processes each has an equal share of the batch's images, with all their views.
 """
 
 import copy
@@ -34,7 +35,8 @@ class Siamese(nn.Module):
         self.target = copy.deepcopy(self.online).requires_grad_(False) if config.target_momentum else None
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss of the views x, and the relative spread of the outputs: of projections or predictions, whichever is smaller.
+        """The loss of the views x, and the relative spread of the outputs: of projections or predictions, whichever is
+        smaller.
 
         The loss is that of this process's views, the spread that of all processes'.
         """

@@ -22,7 +22,9 @@ def make_projector(width: int, size: int = 2048) -> nn.Sequential:
 
 def make_predictor(size: int = 2048, hidden: int = 512) -> nn.Sequential:
     """The predictor (n, size) -> (n, size) with its bottleneck."""
-    return nn.Sequential(nn.Linear(size, hidden, bias=False), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, size))
+    return nn.Sequential(
+        nn.Linear(size, hidden, bias=False), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, size)
+    )
 
 
 def pair_loss(predictions: Tensor, targets: Tensor) -> Tensor:

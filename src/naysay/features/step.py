@@ -3,8 +3,9 @@
 A step reads everything that changes from tensors that stay in place: the epoch's image order, its uniform numbers, its
 learning rates, and a counter of steps. Nothing comes from the host between two steps of an epoch, so on a GPU the whole
 step is captured once as a CUDA graph and replayed, and small batches are no longer bound by launches. Numbers are drawn
-per epoch from named streams, so an epoch is the same whether or not the run was interrupted before it. Several processes
-draw the same numbers and take a slice of each batch; their gradients are averaged, sent as one tensor, before the update.
+per epoch from named streams, so an epoch is the same whether or not the run was interrupted before it. Several
+processes draw the same numbers and take a slice of each batch; their gradients are averaged, sent as one tensor, before
+the update.
 """
 
 import contextlib
@@ -32,7 +33,9 @@ def learning_rate(config: Config, epoch: float) -> float:
 class Step:
     """The training step over `images` (n, H, W, C) uint8 on a device; `load` an epoch, then call once per step of it."""
 
-    def __init__(self, images: Tensor, model: Siamese, config: Config, *, compiled: bool = False, processes: Processes = ALONE) -> None:
+    def __init__(
+        self, images: Tensor, model: Siamese, config: Config, *, compiled: bool = False, processes: Processes = ALONE
+    ) -> None:
         self.images, self.model, self.config, self.processes, device = images, model, config, processes, images.device
         self.steps = len(images) // config.batch
         share = config.batch // processes.size
@@ -48,10 +51,15 @@ class Step:
             {"params": list(model.predictor.parameters()), "lr": self.predictor_rate},
         ]
         self.optimizer = torch.optim.SGD(
-            groups, lr=self.rate, momentum=config.momentum, weight_decay=config.weight_decay, fused=device.type == "cuda"
+            groups,
+            lr=self.rate,
+            momentum=config.momentum,
+            weight_decay=config.weight_decay,
+            fused=device.type == "cuda",
         )
         for group in self.optimizer.param_groups:
-            for p in group["params"]:  # a zero buffer makes the first step like any other, for capture and for checkpoints
+            # a zero buffer makes the first step like any other, for capture and for checkpoints
+            for p in group["params"]:
                 self.optimizer.state[p]["momentum_buffer"] = torch.zeros_like(p)
         self._objective: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = self._evaluate
         if compiled:
@@ -62,7 +70,9 @@ class Step:
         """Put the order, the uniform numbers and the rates of `epoch` (from 0) in place."""
         device, batch = self.images.device, self.config.batch
         stream = torch_stream(self.config.seed, f"pretrain/epoch/{epoch}", device)
-        order = torch.randperm(len(self.images), generator=stream, device=device)[: self.steps * batch].view(self.steps, batch)
+        order = torch.randperm(len(self.images), generator=stream, device=device)[: self.steps * batch].view(
+            self.steps, batch
+        )
         draws = torch.rand(self.steps, self.config.views, batch, DRAWS, generator=stream, device=device)
         self.order.copy_(order[:, self.mine])
         self.draws.copy_(draws[:, :, self.mine].reshape(self.draws.shape))
@@ -103,7 +113,9 @@ class Step:
     def state(self) -> dict[str, Tensor]:
         """All tensors that training changes: weights, statistics, and the optimiser's momenta."""
         named = dict(self.model.named_parameters())
-        momenta = {f"momentum.{n}": self.optimizer.state[p]["momentum_buffer"] for n, p in named.items() if p.requires_grad}
+        momenta = {
+            f"momentum.{n}": self.optimizer.state[p]["momentum_buffer"] for n, p in named.items() if p.requires_grad
+        }
         return {f"model.{n}": t for n, t in self.model.state_dict().items()} | momenta
 
     def means(self) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """Batch normalisation with statistics per view, in one pass over all views.
 
-Siamese methods forward each view on its own, so that batch statistics never mix views. Here the rows of all views come as
-one batch, view after view, and only the statistics are taken in groups: the convolutions see one large batch, which is
-what a GPU wants. It computes what forwarding the views one after another through `nn.BatchNorm` computes, running
+Siamese methods forward each view on its own, so that batch statistics never mix views. Here the rows of all views come
+as one batch, view after view, and only the statistics are taken in groups: the convolutions see one large batch, which
+is what a GPU wants. It computes what forwarding the views one after another through `nn.BatchNorm` computes, running
 statistics included, and has the same state, so that a state dict goes from one to the other unchanged. Over several
 processes the statistics are those of all their rows: two processes then compute what one computes, to rounding.
 """
@@ -15,7 +15,9 @@ from naysay.processes import ALONE, Processes
 
 
 class ViewNorm(nn.Module):
-    """Takes the place of a BatchNorm1d or BatchNorm2d: rows (views * batch, C, ...), statistics over each run of `batch` rows."""
+    """Takes the place of a BatchNorm1d or BatchNorm2d: rows (views * batch, C, ...), statistics over each run of
+    `batch` rows.
+    """
 
     running_mean: Tensor
     running_var: Tensor
@@ -35,7 +37,8 @@ class ViewNorm(nn.Module):
         views = len(x) // self.batch
         y = x.float().reshape(views, self.batch, *x.shape[1:])
         over = (1, *range(3, y.ndim))
-        # one pass of sums: activations are within a few spreads of zero, so the difference of moments is safe in float32
+        # one pass of sums: activations are within a few spreads of zero, so the difference of moments is safe in
+        # float32
         mean = y.mean(over, keepdim=True)
         square = (y * y).mean(over, keepdim=True)
         if self.processes.size > 1:
@@ -59,7 +62,9 @@ class ViewNorm(nn.Module):
 
 
 def norm_by_view(module: nn.Module, batch: int, processes: Processes = ALONE) -> nn.Module:
-    """`module` with each of its batch norms replaced, in place, by a ViewNorm over runs of `batch` rows (in each process)."""
+    """`module` with each of its batch norms replaced, in place, by a ViewNorm over runs of `batch` rows (in each
+    process).
+    """
     for name, child in module.named_children():
         if isinstance(child, (nn.BatchNorm1d, nn.BatchNorm2d)):
             setattr(module, name, ViewNorm(child, batch, processes))

@@ -6,8 +6,9 @@ graph, and a test can compare each view with its scalar definition.
 
 The recipe is SimSiam's for CIFAR (Chen and He, 2021), with torchvision's meaning of every step: random resized crop of
 0.2-1.0 of the area, flip, colour jitter 0.4/0.4/0.4/0.1 in a random order with probability 0.8, greyscale with
-probability 0.2, and no blur on 32 x 32. Crop, flip and resize are one linear map for each axis: a row of triangle-filter
-weights over the source pixels (the antialiased bilinear filter), so that a view is `rows @ image @ columns^T`.
+probability 0.2, and no blur on 32 x 32. Crop, flip and resize are one linear map for each axis: a row of
+triangle-filter weights over the source pixels (the antialiased bilinear filter), so that a view is `rows @ image @
+columns^T`.
 """
 
 import math
@@ -21,12 +22,15 @@ from naysay.errors import InputError
 TRIES = 10  # torchvision draws area and ratio this often before it falls back to the whole image
 DRAWS = 2 * TRIES + 13  # tries, place (2), flip, jitter at all, strengths (4), order (4), grey
 GREY = (0.2989, 0.587, 0.114)  # ITU-R 601-2 luma
-MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)  # of CIFAR-10's training pixels; any fixed numbers would do
+# of CIFAR-10's training pixels; any fixed numbers would do
+MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a view may do: `size` in pixels a side, crop `scale` (of the area) and `ratio`, jitter strengths and chances."""
+    """What a view may do: `size` in pixels a side, crop `scale` (of the area) and `ratio`, jitter strengths and
+    chances.
+    """
 
     size: int = 32
     scale: tuple[float, float] = (0.2, 1.0)
@@ -50,13 +54,17 @@ def normalise(x: Tensor) -> Tensor:
 def to_float(images: Tensor) -> Tensor:
     """uint8 images (n, H, W) or (n, H, W, C) as floats (n, C, H, W) in [0, 1]."""
     if images.dtype != torch.uint8 or images.ndim not in (3, 4):
-        raise InputError(f"images must be uint8, (n, H, W) or (n, H, W, C); got {images.dtype} of shape {tuple(images.shape)}.")
+        raise InputError(
+            f"images must be uint8, (n, H, W) or (n, H, W, C); got {images.dtype} of shape {tuple(images.shape)}."
+        )
     x = images if images.ndim == 4 else images[..., None]
     return x.permute(0, 3, 1, 2).float() / 255
 
 
 def make_views(images: Tensor, draws: Tensor, recipe: Recipe) -> Tensor:
-    """One view (n, C, size, size) of each image (n, H, W, C) uint8, given its uniform numbers (n, DRAWS); normalised floats."""
+    """One view (n, C, size, size) of each image (n, H, W, C) uint8, given its uniform numbers (n, DRAWS); normalised
+    floats.
+    """
     x = to_float(images)
     u = draws.unbind(1)
     flip, apply, strength, order, grey = u[22], u[23], draws[:, 24:28], draws[:, 28:32], u[32]
@@ -71,10 +79,13 @@ def make_views(images: Tensor, draws: Tensor, recipe: Recipe) -> Tensor:
     return normalise(x)
 
 
-def crop_boxes(tries: Tensor, place: Tensor, image: tuple[int, int], recipe: Recipe) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def crop_boxes(
+    tries: Tensor, place: Tensor, image: tuple[int, int], recipe: Recipe
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Top, left, height and width (n,) of each crop of an image (height, width), whole pixels.
 
-    The first of the tries (n, 2 * TRIES), areas then ratios, that fits the image is put at `place` (n, 2), down and across.
+    The first of the tries (n, 2 * TRIES), areas then ratios, that fits the image is put at `place` (n, 2), down and
+    across.
     """
     (height, width), (down, across) = image, place.unbind(1)
     area = height * width * (recipe.scale[0] + (recipe.scale[1] - recipe.scale[0]) * tries[:, :TRIES])
@@ -86,8 +97,12 @@ def crop_boxes(tries: Tensor, place: Tensor, image: tuple[int, int], recipe: Rec
     first = (fits & (fits.int().cumsum(1) == 1)).float()
     found = fits.any(1)
     # torchvision's way out is the largest centred box of an allowed ratio, which for a square image is the whole of it
-    fallback_w = min(float(width), round(height * recipe.ratio[1])) if width / height > recipe.ratio[1] else float(width)
-    fallback_h = min(float(height), round(width / recipe.ratio[0])) if width / height < recipe.ratio[0] else float(height)
+    fallback_w = (
+        min(float(width), round(height * recipe.ratio[1])) if width / height > recipe.ratio[1] else float(width)
+    )
+    fallback_h = (
+        min(float(height), round(width / recipe.ratio[0])) if width / height < recipe.ratio[0] else float(height)
+    )
     w = torch.where(found, (w * first).sum(1), torch.full_like(down, fallback_w))
     h = torch.where(found, (h * first).sum(1), torch.full_like(down, fallback_h))
     top = torch.where(found, torch.floor(down * (height - h + 1)), torch.floor((height - h) / 2))
@@ -96,7 +111,9 @@ def crop_boxes(tries: Tensor, place: Tensor, image: tuple[int, int], recipe: Rec
 
 
 def filter_weights(start: Tensor, length: Tensor, source: int, size: int, mirror: Tensor) -> Tensor:
-    """Weights (n, size, source) that resample the pixels [start, start + length) of an axis to `size`, mirrored where asked."""
+    """Weights (n, size, source) that resample the pixels [start, start + length) of an axis to `size`, mirrored where
+    asked.
+    """
     out = torch.arange(size, device=start.device, dtype=start.dtype).expand(len(start), size)
     out = torch.where(mirror[:, None], size - 1 - out, out)
     scale = (length / size)[:, None]
@@ -114,9 +131,14 @@ def luma(x: Tensor) -> Tensor:
 
 
 def colour_jitter(x: Tensor, strength: Tensor, order: Tensor, recipe: Recipe) -> Tensor:
-    """Brightness, contrast, saturation and hue, each image in its own order: that of its four numbers in `order` (n, 4)."""
+    """Brightness, contrast, saturation and hue, each image in its own order: that of its four numbers in `order` (n,
+    4).
+    """
     amounts = (recipe.brightness, recipe.contrast, recipe.saturation)
-    factor = [(max(0.0, 1 - a) + (1 + a - max(0.0, 1 - a)) * strength[:, i])[:, None, None, None] for i, a in enumerate(amounts)]
+    factor = [
+        (max(0.0, 1 - a) + (1 + a - max(0.0, 1 - a)) * strength[:, i])[:, None, None, None]
+        for i, a in enumerate(amounts)
+    ]
     shift = (recipe.hue * (2 * strength[:, 3] - 1))[:, None, None]
     colour = x.shape[1] == 3
     rank = (order[:, None, :] < order[:, :, None]).sum(2)  # of each operation: how many come before it
@@ -139,7 +161,11 @@ def shift_hue(x: Tensor, shift: Tensor) -> Tensor:
     value = torch.maximum(torch.maximum(red, green), blue)
     chroma = value - torch.minimum(torch.minimum(red, green), blue)
     safe = torch.where(chroma == 0, torch.ones_like(chroma), chroma)
-    sixth = torch.where(value == red, (green - blue) / safe, torch.where(value == green, (blue - red) / safe + 2, (red - green) / safe + 4))
+    sixth = torch.where(
+        value == red,
+        (green - blue) / safe,
+        torch.where(value == green, (blue - red) / safe + 2, (red - green) / safe + 4),
+    )
     sixth = sixth + 6 * shift
     # back to colours in closed form: each channel falls from the value by the chroma over a trapezium of the circle
     channels = []

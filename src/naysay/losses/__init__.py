@@ -33,8 +33,12 @@ _INVERSE = unbiased.ordinary_weights
 _ROWS: tuple[Loss, ...] = (
     Separable("pc", "Ishida et al. 2017", pairwise.comparison, saturates=True),
     Separable("ure", "Ishida et al. 2019", unbiased.unbiased, uses_T=True, prepare=_INVERSE),
-    PerClassRisk("ure-nn", "Ishida et al. 2019", unbiased.class_risks, unbiased.non_negative, uses_T=True, prepare=_INVERSE),
-    PerClassRisk("ure-ga", "Ishida et al. 2019", unbiased.class_risks, unbiased.gradient_ascent, uses_T=True, prepare=_INVERSE),
+    PerClassRisk(
+        "ure-nn", "Ishida et al. 2019", unbiased.class_risks, unbiased.non_negative, uses_T=True, prepare=_INVERSE
+    ),
+    PerClassRisk(
+        "ure-ga", "Ishida et al. 2019", unbiased.class_risks, unbiased.gradient_ascent, uses_T=True, prepare=_INVERSE
+    ),
     Separable("scl-nl", "Chou et al. 2020", surrogate.negative_learning, takes_eps=True),
     Separable("scl-exp", "Chou et al. 2020", surrogate.exponential, saturates=True),
     Separable("fwd", "Yu et al. 2018", _FWD, uses_T=True, takes_eps=True),
@@ -47,7 +51,9 @@ _ROWS: tuple[Loss, ...] = (
     PerInstance("mcl-log", "Feng et al. 2020", multiple.logarithmic, takes_eps=True),
     Separable("cpe-i", "Lin & Lin 2023", estimates.direct, decode=estimates.decode_direct),
     Separable("cpe-f", "Lin & Lin 2023", _FWD, uses_T=True, takes_eps=True, decode=estimates.decode_through),
-    Separable("cpe-t", "Lin & Lin 2023", _FWD, uses_T=True, learns_T=True, takes_eps=True, decode=estimates.decode_through),
+    Separable(
+        "cpe-t", "Lin & Lin 2023", _FWD, uses_T=True, learns_T=True, takes_eps=True, decode=estimates.decode_through
+    ),
 )
 LOSSES = {row.name: row for row in _ROWS}
 
@@ -62,23 +68,28 @@ def get(name: str) -> Loss:
 def compute(name: str, logits: Tensor, comp: Tensor, T: Any = None, *, eps: float = 0.0) -> Tensor:
     """The batch's scalar loss of logits (n, K) under labels comp (n, K). T (K, K) is uniform unless given.
 
-    `eps` is the floor that published code adds inside logarithms (1e-6); 0, the default, works in log space and needs none.
-    For ure-ga the scalar is what the step minimises, which is not the risk while a class's risk is negative.
+    `eps` is the floor that published code adds inside logarithms (1e-6); 0, the default, works in log space and needs
+    none. For ure-ga the scalar is what the step minimises, which is not the risk while a class's risk is negative.
     """
     loss = get(name)
     if logits.ndim != 2 or logits.shape != comp.shape:
         raise InputError(
-            f"logits and comp must both be (n, K), one column per class; got {tuple(logits.shape)} and {tuple(comp.shape)}. "
+            f"logits and comp must both be (n, K), one column per class; got {tuple(logits.shape)} and "
+            f"{tuple(comp.shape)}. "
             "For class numbers use naysay.labels.from_indices(y, n_classes)."
         )
     if eps and not loss.takes_eps:
         takers = ", ".join(row.name for row in _ROWS if row.takes_eps)
-        raise InputError(f"loss {name} has no logarithm that takes eps (got eps={eps}); leave it at 0. The losses that do: {takers}.")
+        raise InputError(
+            f"loss {name} has no logarithm that takes eps (got eps={eps}); leave it at 0. The losses that do: {takers}."
+        )
     return loss.combine(loss.terms(logits, comp.to(logits), prepare(name, T, logits), eps).mean(0))
 
 
 def predict(name: str, logits: Tensor, T: Any = None) -> Tensor:
-    """The class (n,) that a model trained with this loss predicts: the largest logit, or for cpe-* the nearest row of T."""
+    """The class (n,) that a model trained with this loss predicts: the largest logit, or for cpe-* the nearest row of
+    T.
+    """
     return get(name).decode(logits, _checked(T, logits.shape[1]).to(logits))
 
 
@@ -88,7 +99,9 @@ def trainable_transition(T: Any) -> TrainableTransition:
 
 
 def prepare(name: str, T: Any, like: Tensor) -> Tensor:
-    """What the loss's `terms` need of T (K, K), uniform by default, checked: done once, in the dtype and on the device of logits `like`."""
+    """What the loss's `terms` need of T (K, K), uniform by default, checked: done once, in the dtype and on the device
+    of logits `like`.
+    """
     return get(name).prepare(_checked(T, like.shape[1])).to(like)
 
 

@@ -1,7 +1,7 @@
 """Losses of several complementary labels at once (Feng, Kaneko, Han, Niu, An, Sugiyama 2020).
 
-Each is a loss of P, the probability outside the label set, times (K-1)/s for s labels. With soft labels z a class is in the set to the
-degree z_k / max(z), and s = 1 / max(z): for m labels of 1/m each, that is the set itself and s = m.
+Each is a loss of P, the probability outside the label set, times (K-1)/s for s labels. With soft labels z a class is in
+the set to the degree z_k / max(z), and s = 1 / max(z): for m labels of 1/m each, that is the set itself and s = m.
 """
 
 from torch import Tensor

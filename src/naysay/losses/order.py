@@ -11,7 +11,9 @@ def order_preserving(logits: Tensor, T: Tensor) -> Tensor:
 
 
 def weighted(logits: Tensor, T: Tensor) -> Tensor:
-    """The reweighted form: L times p_k softmax(1 / softmax(-g))_k, which favours labels the model still believes in, (n, K)."""
+    """The reweighted form: L times p_k softmax(1 / softmax(-g))_k, which favours labels the model still believes in,
+    (n, K).
+    """
     loss = order_preserving(logits, T)
     ratio = loss.clamp(max=LARGEST_LOG_RATIO).exp()  # 1 / softmax(-g)
     return loss * logits.softmax(1) * ratio.softmax(1)

@@ -1,4 +1,6 @@
-"""Pairwise comparison: the named class should score below every other (Ishida, Niu, Hu, Sugiyama 2017, with the sigmoid loss)."""
+"""Pairwise comparison: the named class should score below every other (Ishida, Niu, Hu, Sugiyama 2017, with the sigmoid
+loss).
+"""
 
 from torch import Tensor
 

@@ -1,4 +1,5 @@
-"""Surrogates of the complementary 0-1 loss (Chou, Niu, Lin, Sugiyama 2020) and forward correction (Yu, Liu, Gong, Tao 2018).
+"""Surrogates of the complementary 0-1 loss (Chou, Niu, Lin, Sugiyama 2020) and forward correction (Yu, Liu, Gong, Tao
+2018).
 
 Both are biased on purpose, and have far less variance than unbiased estimates.
 """

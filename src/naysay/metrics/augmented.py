@@ -1,6 +1,8 @@
-"""How right augmented labels are, for experiments in which the truth is known (arXiv 2305.08344; the design's "metrics beside it").
+"""How right augmented labels are, for experiments in which the truth is known (arXiv 2305.08344; the design's "metrics
+beside it").
 
-A complementary label says what a thing is not: mass on the true class is error, and the class with the least mass is the guess.
+A complementary label says what a thing is not: mass on the true class is error, and the class with the least mass is
+the guess.
 """
 
 from typing import Any
@@ -14,7 +16,8 @@ from naysay.neighbors import Graph
 
 
 def oracle_noise_rate(graph: Graph, comp: Any, y_true: Any) -> float:
-    """Neighbouring noise rate: the share of all neighbours' complementary labels `comp` (n, K) that name the row's own true class.
+    """Neighbouring noise rate: the share of all neighbours' complementary labels `comp` (n, K) that name the row's own
+    true class.
 
     Unlabelled neighbours give no label and don't count. Uniform labels without neighbours' help would have 1/K.
     """
@@ -42,7 +45,8 @@ def oracle_mass(Z: Any, y_true: Any) -> float:
 def oracle_argmin_accuracy(Z: Any, y_true: Any) -> float:
     """The share of rows of Z (n, K) whose least-labelled class is the true one.
 
-    Where several classes share the least mass the row counts as the true class's share of them, so that an unlabelled row counts as 1/K.
+    Where several classes share the least mass the row counts as the true class's share of them, so that an unlabelled
+    row counts as 1/K.
     """
     Z, y_true = _matching(Z, y_true)
     smallest = Z.amin(1, keepdim=True)
@@ -54,7 +58,13 @@ def _matching(comp: Any, y_true: Any) -> tuple[Tensor, Tensor]:
     comp = labels.validate(comp)
     y_true = torch.as_tensor(y_true).to(comp.device, torch.int64)
     if y_true.shape != comp.shape[:1] or not len(y_true):
-        raise InputError(f"y_true must be one class number for each row of labels; got {tuple(y_true.shape)} for {tuple(comp.shape)}.")
+        raise InputError(
+            f"y_true must be one class number for each row of labels; got {tuple(y_true.shape)} for "
+            f"{tuple(comp.shape)}."
+        )
     if int(y_true.min()) < 0 or int(y_true.max()) >= comp.shape[1]:
-        raise InputError(f"y_true must be class numbers from 0 to {comp.shape[1] - 1}; got {int(y_true.min())} to {int(y_true.max())}.")
+        raise InputError(
+            f"y_true must be class numbers from 0 to {comp.shape[1] - 1}; got {int(y_true.min())} to "
+            f"{int(y_true.max())}."
+        )
     return comp, y_true

@@ -46,9 +46,9 @@ def oracle_observer(
 ) -> Callable[[Snapshot], dict[str, float]]:
     """A function that gives an epoch's figures on training rows `x` with labels `comp` (n, K) and truth `y_true` (n,).
 
-    train_accuracy, test_accuracy (with x_test and y_test), confidence_seen, confidence_unseen, confidence_augmented (with `augmented`
-    (n, K)), sharing_efficiency, and neighbouring_noise: at the last epoch, and every `noise_every` epochs (0: never), over all rows
-    or a `noise_sample` of them.
+    train_accuracy, test_accuracy (with x_test and y_test), confidence_seen, confidence_unseen, confidence_augmented
+    (with `augmented` (n, K)), sharing_efficiency, and neighbouring_noise: at the last epoch, and every `noise_every`
+    epochs (0: never), over all rows or a `noise_sample` of them.
     """
     y_true = torch.as_tensor(y_true)
 
@@ -68,7 +68,9 @@ def oracle_observer(
             figures["test_accuracy"] = oracle_accuracy(predictor.decode(predictor.logits(x_test)), y_test)
         if noise_every != 0 and (snapshot.last or (noise_every is not None and snapshot.epoch % noise_every == 0)):
             representation = predictor.represent(x)
-            figures["neighbouring_noise"] = oracle_neighbouring_noise(representation, comp, y_true, noise_neighbors, sample=noise_sample)
+            figures["neighbouring_noise"] = oracle_neighbouring_noise(
+                representation, comp, y_true, noise_neighbors, sample=noise_sample
+            )
         return figures
 
     return observe

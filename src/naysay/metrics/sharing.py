@@ -1,7 +1,9 @@
-"""How well a classifier shares complementary labels between instances (Lin et al. 2023, section 3). All of it needs the truth.
+"""How well a classifier shares complementary labels between instances (Lin et al. 2023, section 3). All of it needs the
+truth.
 
-A classifier is told about one wrong class of an instance, `seen`, and learns about the others, `unseen`, only through similar
-instances. Its confidence (softmax probability) on unseen complementary labels says how well that worked; perfect sharing is 0.
+A classifier is told about one wrong class of an instance, `seen`, and learns about the others, `unseen`, only through
+similar instances. Its confidence (softmax probability) on unseen complementary labels says how well that worked;
+perfect sharing is 0.
 """
 
 from dataclasses import dataclass
@@ -28,8 +30,10 @@ class Confidence:
 def oracle_confidence(logits: Tensor, comp: Tensor, y_true: Tensor, augmented: Tensor | None = None) -> Confidence:
     """Mean softmax probability (n, K) on seen, unseen and augmented complementary labels.
 
-    seen: the classes named in `comp`, weighted by it. unseen: the classes that are neither true nor named, each row's mean.
-    augmented: all wrong classes, weighted by Z = `augmented` (n, K). Each is a mean over the rows that have such labels.
+    seen: the classes named in `comp`, weighted by it. unseen: the classes that are neither true nor named, each row's
+    mean.
+    augmented: all wrong classes, weighted by Z = `augmented` (n, K). Each is a mean over the rows that have such
+    labels.
     """
     p, comp, true = _check(logits, comp, y_true)
     unseen = (comp == 0) & ~true
@@ -40,8 +44,8 @@ def oracle_confidence(logits: Tensor, comp: Tensor, y_true: Tensor, augmented: T
 def oracle_sharing_efficiency(logits: Tensor, comp: Tensor, y_true: Tensor) -> float:
     """Implicit sharing efficiency: 1 - mean_i (K-1)/(K-2) * (mass of f(x_i) on classes that are neither y_i nor named).
 
-    With s labels the factor is (K-1)/(K-1-s), so that it always is 1 - (K-1) * the mean confidence on an unseen label: 1 for
-    a classifier that is sure of the truth, 1/K for one that knows nothing.
+    With s labels the factor is (K-1)/(K-1-s), so that it always is 1 - (K-1) * the mean confidence on an unseen label:
+    1 for a classifier that is sure of the truth, 1/K for one that knows nothing.
     """
     p, comp, true = _check(logits, comp, y_true)
     return 1 - (comp.shape[1] - 1) * _weighted(p, ((comp == 0) & ~true).to(p))
@@ -57,17 +61,20 @@ def oracle_neighbouring_noise(
     sample: int | None = None,
     seed: int = 0,
 ) -> float:
-    """Neighbouring noise rate: the share of the `n_neighbors` nearest neighbours' complementary labels that equal one's own class.
+    """Neighbouring noise rate: the share of the `n_neighbors` nearest neighbours' complementary labels that equal one's
+    own class.
 
-    `representation` (n, d) is what the classifier sees before its last layer. The paper names no metric; on MNIST, where it has 0.73 %
-    and with explicit sharing 0.64 %, "cosine" gives 0.72 and 0.66 % (one seed), "euclidean" 0.80 % twice. `sample` asks for a random
-    part of the rows as centres (their neighbours still come from all rows); None asks for all.
+    `representation` (n, d) is what the classifier sees before its last layer. The paper names no metric; on MNIST,
+    where it has 0.73 % and with explicit sharing 0.64 %, "cosine" gives 0.72 and 0.66 % (one seed), "euclidean" 0.80 %
+    twice. `sample` asks for a random part of the rows as centres (their neighbours still come from all rows); None asks
+    for all.
     """
     comp = labels.validate(comp)
     y_true = torch.as_tensor(y_true, device=comp.device)
     if len(representation) != len(comp) or y_true.shape != comp.shape[:1]:
         raise InputError(
-            f"representation, comp and y_true must describe the same rows; got {len(representation)}, {len(comp)} and {len(y_true)}."
+            f"representation, comp and y_true must describe the same rows; got {len(representation)}, {len(comp)} and "
+            f"{len(y_true)}."
         )
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
@@ -75,7 +82,9 @@ def oracle_neighbouring_noise(
     points = torch.nn.functional.normalize(representation, dim=1) if metric == "cosine" else representation
     if sample is None or sample >= len(comp):
         return oracle_noise_rate(neighbors.build(points, n_neighbors), comp, y_true)
-    centres = torch.from_numpy(stream(seed, "neighbouring noise").choice(len(comp), sample, replace=False)).to(points.device)
+    centres = torch.from_numpy(stream(seed, "neighbouring noise").choice(len(comp), sample, replace=False)).to(
+        points.device
+    )
     # a centre is among its own nearest rows: ask for one more and drop it by position
     found = neighbors.query(points, points[centres], n_neighbors + 1).indices.to(comp.device).long()
     own = found == centres.to(comp.device)[:, None]
@@ -94,7 +103,8 @@ def _check(logits: Tensor, comp: Tensor, y_true: Tensor) -> tuple[Tensor, Tensor
     y_true = torch.as_tensor(y_true, device=logits.device)
     if logits.shape != comp.shape or y_true.shape != comp.shape[:1]:
         raise InputError(
-            f"logits and comp must be (n, K) and y_true (n,); got {tuple(logits.shape)}, {tuple(comp.shape)} and {tuple(y_true.shape)}."
+            f"logits and comp must be (n, K) and y_true (n,); got {tuple(logits.shape)}, {tuple(comp.shape)} and "
+            f"{tuple(y_true.shape)}."
         )
     classes = torch.arange(comp.shape[1], device=logits.device)
     return logits.double().softmax(1), comp, y_true[:, None] == classes
@@ -105,5 +115,7 @@ def _weighted(p: Tensor, weight: Tensor) -> float:
     total = weight.sum(1)
     rows = total > 0
     if not rows.any():
-        raise InputError("no row has such labels, so there is no mean confidence; pass labelled rows of at least 3 classes.")
+        raise InputError(
+            "no row has such labels, so there is no mean confidence; pass labelled rows of at least 3 classes."
+        )
     return float(((p * weight).sum(1)[rows] / total[rows]).mean())

@@ -72,13 +72,17 @@ MODELS = {
         ModelRow("linear", _linear, 0, "one linear layer"),
         ModelRow("mlp", _mlp, 0, "one hidden layer of `hidden` (256) rectified units: 784-256-10 on MNIST"),
         ModelRow("lenet", _lenet, 12, "LeNet-5 with rectified units and max-pooling, for 28 x 28 and 32 x 32"),
-        ModelRow("resnet18", _resnet18, 8, "ResNet-18 with the CIFAR stem (3 x 3, no pooling), for 32 x 32 and 64 x 64"),
+        ModelRow(
+            "resnet18", _resnet18, 8, "ResNet-18 with the CIFAR stem (3 x 3, no pooling), for 32 x 32 and 64 x 64"
+        ),
     )
 }
 
 
 def build(name: str, input_shape: Shape, n_classes: int, seed: int = 0, **options: int) -> Classifier:
-    """The model `name` for inputs of `input_shape`, (d,) or (C, H, W), its weights drawn from the stream "model" of `seed`."""
+    """The model `name` for inputs of `input_shape`, (d,) or (C, H, W), its weights drawn from the stream "model" of
+    `seed`.
+    """
     if name not in MODELS:
         raise unknown("model", name, MODELS)
     row = MODELS[name]

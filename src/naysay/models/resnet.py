@@ -20,7 +20,11 @@ class Block(nn.Module):
         self.conv1, self.norm1 = _conv(channels_in, channels_out, 3, stride), nn.BatchNorm2d(channels_out)
         self.conv2, self.norm2 = _conv(channels_out, channels_out, 3, 1), nn.BatchNorm2d(channels_out)
         same = stride == 1 and channels_in == channels_out
-        self.shortcut = nn.Identity() if same else nn.Sequential(_conv(channels_in, channels_out, 1, stride), nn.BatchNorm2d(channels_out))
+        self.shortcut = (
+            nn.Identity()
+            if same
+            else nn.Sequential(_conv(channels_in, channels_out, 1, stride), nn.BatchNorm2d(channels_out))
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         out = self.norm1(self.conv1(x)).relu()

@@ -3,9 +3,9 @@
     graph = naysay.neighbors.build(features, k=64)
     graph.indices, graph.distances          # (n, 64) int32 and float32, squared, nearest first
 
-Distances are Euclidean between the rows as float32: the float64 sum of squared differences, rounded once to float32. Equal ones are
-ordered by index. So an exact graph depends on the features alone: not on blocks, threads, or the device. A row is never its own
-neighbour, and exact duplicates of a row are.
+Distances are Euclidean between the rows as float32: the float64 sum of squared differences, rounded once to float32.
+Equal ones are ordered by index. So an exact graph depends on the features alone: not on blocks, threads, or the device.
+A row is never its own neighbour, and exact duplicates of a row are.
 """
 
 import os
@@ -24,15 +24,17 @@ __all__ = ["METHODS", "Graph", "build", "check", "from_arrays", "from_csr", "que
 
 METHODS = ("auto", "exact", "approximate")
 POOR = 0.95  # of recall, below which a warning says so
-EXACT_UP_TO = 200_000  # rows: so long as the exact graph of 512 columns takes two cores about a minute (docs/PERFORMANCE.md)
+# rows: so long as the exact graph of 512 columns takes two cores about a minute (docs/PERFORMANCE.md)
+EXACT_UP_TO = 200_000
 
 
 def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean") -> Graph:
     """The graph of the k nearest other rows of every row of `features` (n, d).
 
-    features: a numpy array, a torch tensor, or a memory-mapped `.npy` file, also one larger than memory (then approximate). A CUDA
-    tensor is searched on its GPU, always exactly. The graph is where the features are.
-    method: "exact"; "approximate", whose graph carries its recall, measured on a sample; "auto" is exact up to EXACT_UP_TO rows.
+    features: a numpy array, a torch tensor, or a memory-mapped `.npy` file, also one larger than memory (then
+    approximate). A CUDA tensor is searched on its GPU, always exactly. The graph is where the features are.
+    method: "exact"; "approximate", whose graph carries its recall, measured on a sample; "auto" is exact up to
+    EXACT_UP_TO rows.
     metric: "euclidean", or "cosine": the Euclidean metric between rows scaled to length 1.
     """
     if method not in METHODS:
@@ -42,14 +44,18 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
     device = rows.numbers.device
     if device.type == "cuda":
         if method == "approximate":
-            raise InputError(f"The approximate search runs on a CPU; got features on {device}. Use method='exact', or features.cpu().")
+            raise InputError(
+                f"The approximate search runs on a CPU; got features on {device}. Use method='exact', or "
+                "features.cpu()."
+            )
         from naysay.neighbors import exact_gpu
 
         return Graph(*exact_gpu.search(rows.read(), k), metric, "exact", 1.0)
     rows, on_disk = replace(rows, numbers=rows.numbers.cpu()), _is_large_file(features, rows)
     if method == "exact" and on_disk:
         raise InputError(
-            f"The exact search needs the rows in memory; got a file of {_bytes(rows) / 2**30:.1f} GiB as float32, over a quarter of "
+            f"The exact search needs the rows in memory; got a file of {_bytes(rows) / 2**30:.1f} GiB as float32, "
+            "over a quarter of "
             "this machine's memory. Use method='approximate'."
         )
     if method == "exact" or (method == "auto" and not on_disk and len(rows) <= EXACT_UP_TO):
@@ -61,7 +67,8 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
     indices, distances, recall = approximate.search(rows, k, on_disk=on_disk)
     if recall < POOR:
         warnings.warn(
-            f"A sample shows that the approximate graph has {recall:.0%} of the nearest neighbours: these rows form few clusters. "
+            f"A sample shows that the approximate graph has {recall:.0%} of the nearest neighbours: these rows form "
+            "few clusters. "
             "Use method='exact' if that is too few.",
             stacklevel=2,
         )
@@ -89,7 +96,9 @@ def query(features: Any, new: Any, k: int, metric: str = "euclidean") -> Graph:
 
 def _is_large_file(features: Any, rows: Rows) -> bool:
     """Whether the features are a memory map that would fill more than a quarter of the machine's memory."""
-    return isinstance(features, np.memmap) and _bytes(rows) > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4
+    return (
+        isinstance(features, np.memmap) and _bytes(rows) > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4
+    )
 
 
 def _bytes(rows: Rows) -> int:

@@ -1,8 +1,9 @@
 """In which order to compare rows: similar rows side by side, near blocks first.
 
-Rows are sorted by cluster, the clusters along a chain from each to its nearest, and cut into blocks. A row then meets most of its
-neighbours in its own block and the next few, so its bound falls early and the blocks that come later propose little. The order changes
-how long an exact search takes and never what it finds; an approximate search (see `approximate`) leaves the last blocks out.
+Rows are sorted by cluster, the clusters along a chain from each to its nearest, and cut into blocks. A row then meets
+most of its neighbours in its own block and the next few, so its bound falls early and the blocks that come later
+propose little. The order changes how long an exact search takes and never what it finds; an approximate search (see
+`approximate`) leaves the last blocks out.
 """
 
 from itertools import pairwise
@@ -20,7 +21,9 @@ SAMPLE_PER_CLUSTER = 64
 
 
 def cluster_order(rows: Rows, n_clusters: int, rounds: int = 3) -> tuple[Any, Any]:
-    """The row numbers (n,) sorted by cluster along the chain, and where each cluster begins and the last ends (n_clusters + 1,)."""
+    """The row numbers (n,) sorted by cluster along the chain, and where each cluster begins and the last ends
+    (n_clusters + 1,).
+    """
     draw = torch_stream(0, "neighbors/clusters")
     sample = Rows(rows.read(torch.randperm(len(rows), generator=draw)[: SAMPLE_PER_CLUSTER * n_clusters].sort().values))
     centres = sample.numbers[torch.randperm(len(sample), generator=draw)[:n_clusters]].clone()

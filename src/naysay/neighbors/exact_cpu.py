@@ -1,7 +1,8 @@
 """Exact neighbours on the CPU: products of block pairs propose, float64 sums decide.
 
-Every pair of blocks is multiplied once and serves both its rows and its columns. `proposals` proves that the product's inaccuracy loses
-no neighbour; `kernels` measures what was proposed. Memory is the rows, their codes, and n x k keys: one tile of products per core.
+Every pair of blocks is multiplied once and serves both its rows and its columns. `proposals` proves that the product's
+inaccuracy loses no neighbour; `kernels` measures what was proposed. Memory is the rows, their codes, and n x k keys:
+one tile of products per core.
 """
 
 from typing import Any
@@ -18,14 +19,15 @@ from naysay.progress import track
 
 BLOCK = 1024
 CLUSTER_FROM = 4 * BLOCK  # fewer rows are done sooner than sorted
-IDEAL, WASTEFUL = 8, 0.02  # finer products pay when more than 8 k distances a row and 2 % of all comparisons were measured
+# finer products pay when more than 8 k distances a row and 2 % of all comparisons were measured
+IDEAL, WASTEFUL = 8, 0.02
 
 
 def search(rows: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
     """The k nearest other rows of each of the float32 rows (n, d): int32 indices and float32 squared distances (n, k).
 
-    block and dtype change the time and not the result. dtype: of the codes; None takes the faster, and changes to the finer one when
-    too many of its proposals are wrong.
+    block and dtype change the time and not the result. dtype: of the codes; None takes the faster, and changes to the
+    finer one when too many of its proposals are wrong.
     """
     from naysay.neighbors import kernels
 
@@ -51,13 +53,19 @@ def search(rows: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None =
     with true_float32():
         for compared_here, measured_here in track(run(pairs, set, work), len(pairs), "finding neighbours"):
             compared, measured = compared + 2 * compared_here, measured + measured_here
-            if dtype is None and state[0].dtype == torch.int8 and measured > IDEAL * k * len(rows) + WASTEFUL * compared:
+            if (
+                dtype is None
+                and state[0].dtype == torch.int8
+                and measured > IDEAL * k * len(rows) + WASTEFUL * compared
+            ):
                 finer = encode(rows, centre, torch.float32)
                 state = finer, state[1]._replace(scale=finer.scale, half=finer.half, residual=finer.residual)
     return read_heaps(state[1].heaps, order)
 
 
-def search_among(rows: Any, new: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+def search_among(
+    rows: Any, new: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None = None
+) -> tuple[Tensor, Tensor]:
     """The k nearest of the float32 rows (n, d) to each of the new rows (m, d): indices and squared distances (m, k)."""
     centre = find_centre(torch.from_numpy(rows)).numpy()
     dtype = dtype or choose(rows.shape[1])

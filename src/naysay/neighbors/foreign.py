@@ -19,7 +19,8 @@ def from_arrays(
     columns: int | None = None,
     recall: float | None = None,
 ) -> Graph:
-    """The graph of index and distance arrays (n, k) that somebody else built, checked and put in order (distance, then index).
+    """The graph of index and distance arrays (n, k) that somebody else built, checked and put in order (distance, then
+    index).
 
     squared: False where the distances are plain ones, as scikit-learn's are; they are squared here.
     columns: the number of rows pointed into, where these are not the n rows themselves.
@@ -31,11 +32,15 @@ def from_arrays(
             f"got shapes {tuple(found.shape)} and {tuple(lengths.shape)}."
         )
     if found.is_floating_point() or found.is_complex() or found.dtype == torch.bool:
-        raise InputError(f"indices must be whole numbers of rows; got {found.dtype}. Were indices and distances swapped?")
+        raise InputError(
+            f"indices must be whole numbers of rows; got {found.dtype}. Were indices and distances swapped?"
+        )
     # checked before the narrowing to int32, which would wrap a huge index into a valid one
     check_range(found, columns)
     lengths = lengths.to(torch.float32)
-    graph = Graph(*_ordered(found.to(torch.int32), lengths if squared else lengths.square()), metric, "given", recall, columns)
+    graph = Graph(
+        *_ordered(found.to(torch.int32), lengths if squared else lengths.square()), metric, "given", recall, columns
+    )
     check(graph)
     return graph
 

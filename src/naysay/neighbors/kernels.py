@@ -1,11 +1,12 @@
 """The compiled inner loops of the CPU search: encode rows, filter a tile of products, keep each row's k smallest keys.
 
-A key is one int64: the float32 bits of the squared distance above, the row's number below. Distances are not negative, so keys sort as
-(distance, index), which is the tie rule. `distance` is the one formula of the stage: differences and their squares in float64, their
-sum rounded once to float32. A key therefore does not depend on blocks, threads, or which of the two rows asks.
+A key is one int64: the float32 bits of the squared distance above, the row's number below. Distances are not negative,
+so keys sort as (distance, index), which is the tie rule. `distance` is the one formula of the stage: differences and
+their squares in float64, their sum rounded once to float32. A key therefore does not depend on blocks, threads, or
+which of the two rows asks.
 
-This module imports numba and is itself imported where it is first used. Slices are passed to the innermost loops because numba
-vectorises those, and does not vectorise offsets into a larger array.
+This module imports numba and is itself imported where it is first used. Slices are passed to the innermost loops
+because numba vectorises those, and does not vectorise offsets into a larger array.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from numba import njit
 
 EMPTY = np.int64(0x7F800000_7FFFFFFF)  # infinitely far, the last index: any real key is smaller
 CHUNK = 32  # columns tested at once
-APART, TOGETHER, ITSELF = 0, 1, 2  # the rows look among the columns; both look among each other; a block looks within itself
+# the rows look among the columns; both look among each other; a block looks within itself
+APART, TOGETHER, ITSELF = 0, 1, 2
 GROWTH = np.float32(1 + 2.0**-20)  # covers the roundings of a square root, two sums and a square
 FLOOR = np.float32(1e-36)  # a hundred of the smallest normal float32, for processors that flush what is smaller to zero
 TINY = np.float32(2.0**-72)  # two rows whose float32 squared distance is 0 are no further apart than this
@@ -35,7 +37,8 @@ class Side(NamedTuple):
     heaps: Array  # (n, k) int64 keys, the largest first
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})  # sums side by side, in the one order that this compiled loop has
+# sums side by side, in the one order that this compiled loop has
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
 def distance(a: Array, b: Array) -> Any:
     """The squared distance of two float32 rows: summed in float64, rounded once."""
     total = 0.0
@@ -70,7 +73,9 @@ def replace_largest(heap: Array, key: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def encode_int8(rows: Array, centre: Array, margin: float, codes: Array, scale: Array, half: Array, residual: Array) -> None:
+def encode_int8(
+    rows: Array, centre: Array, margin: float, codes: Array, scale: Array, half: Array, residual: Array
+) -> None:
     """q, s, h and rho of each row: x - c is s q and an error of length at most rho."""
     for i in range(rows.shape[0]):
         largest = 0.0
@@ -88,12 +93,15 @@ def encode_int8(rows: Array, centre: Array, margin: float, codes: Array, scale: 
             offset += value * value + np.float64(centre[p]) ** 2
         scale[i] = s
         half[i] = s * s * length / 2 * (1 - margin)
-        # the second term: subtracting the centre rounds in float64 too, and a residual of exactly zero has to cover that
+        # the second term: subtracting the centre rounds in float64 too, and a residual of exactly zero has to cover
+        # that
         residual[i] = np.sqrt(error) * (1 + 1e-6) + 2.0**-44 * np.sqrt(offset)
 
 
 @njit(nogil=True, cache=True)
-def encode_float32(rows: Array, centre: Array, margin: float, codes: Array, scale: Array, half: Array, residual: Array) -> None:
+def encode_float32(
+    rows: Array, centre: Array, margin: float, codes: Array, scale: Array, half: Array, residual: Array
+) -> None:
     """The same with q = x - c rounded to float32, and s = 1."""
     for i in range(rows.shape[0]):
         error, length, offset = 0.0, 0.0, 0.0
@@ -110,7 +118,9 @@ def encode_float32(rows: Array, centre: Array, margin: float, codes: Array, scal
 
 
 @njit(nogil=True, cache=True)
-def any_reaches(products: Array, scales: Array, halves: Array, leasts: Array, scale: Any, half: Any, least: Any) -> bool:
+def any_reaches(
+    products: Array, scales: Array, halves: Array, leasts: Array, scale: Any, half: Any, least: Any
+) -> bool:
     """Whether any column of a chunk may be among the row's nearest, or the row among that column's nearest."""
     hit = np.int32(0)
     for u in range(CHUNK):
@@ -128,9 +138,14 @@ def count_reaching(values: Array, least: Any) -> int:
 
 
 @njit(nogil=True, cache=True)
-def first_bound(products: Array, side: Side, i: int, scales: Array, halves: Array, others: Any, needed: int, margin: float) -> Any:
-    """An upper bound of row i's distance to the `needed`-th nearest of the columns, from the products alone, by bisection."""
-    raised = np.float32(1 + 3 * margin)  # the halves are lowered by the margin; an upper bound needs them above by as much
+def first_bound(
+    products: Array, side: Side, i: int, scales: Array, halves: Array, others: Any, needed: int, margin: float
+) -> Any:
+    """An upper bound of row i's distance to the `needed`-th nearest of the columns, from the products alone, by
+    bisection.
+    """
+    # the halves are lowered by the margin; an upper bound needs them above by as much
+    raised = np.float32(1 + 3 * margin)
     values = np.empty(products.shape[0], np.float32)
     for u in range(products.shape[0]):
         values[u] = np.float32(products[u]) * side.scale[i] * scales[u] - halves[u] * raised
@@ -149,7 +164,8 @@ def first_bound(products: Array, side: Side, i: int, scales: Array, halves: Arra
 def least_needed(side: Side, i: int, others: Any, first: Any) -> Any:
     """The right side of (2): what row j, of a residual of at most `others`, must reach to be among row i's nearest.
 
-    first: the least of the numbers that row j may have; among many equal rows a later one is no help even at distance 0.
+    first: the least of the numbers that row j may have; among many equal rows a later one is no help even at distance
+    0.
     """
     if make_key(0, first) >= side.heaps[i, 0]:
         return np.float32(np.inf)
@@ -167,7 +183,9 @@ def keep(side: Side, i: int, key: Any) -> None:
 
 @njit(nogil=True, cache=True)
 def settle(a: Side, i: int, b: Side, j: int, product: Any, together: bool) -> int:
-    """Measure the pair if (2) holds for row i, or where `together` for row j, and let each that needs it keep it; whether measured."""
+    """Measure the pair if (2) holds for row i, or where `together` for row j, and let each that needs it keep it;
+    whether measured.
+    """
     for_i = product - b.half[j] >= least_needed(a, i, b.residual[j], b.ids[j])
     for_j = together and product - a.half[i] >= least_needed(b, j, a.residual[i], a.ids[i])
     if not (for_i or for_j):
@@ -184,7 +202,8 @@ def settle(a: Side, i: int, b: Side, j: int, product: Any, together: bool) -> in
 def filter_tile(products: Array, a: Side, lines: Array, b: Side, j0: int, margin: float, mode: int) -> int:
     """Let every row of the tile (and, where mode is TOGETHER, every column) take what may be among its k nearest.
 
-    products: (h, w), the codes of a's rows `lines` (h,) with those of b's rows from j0. Gives the number of distances measured.
+    products: (h, w), the codes of a's rows `lines` (h,) with those of b's rows from j0. Gives the number of distances
+    measured.
     """
     measured, (height, width), k = 0, products.shape, a.heaps.shape[1]
     scales, halves = b.scale[j0 : j0 + width], b.half[j0 : j0 + width]
@@ -203,7 +222,9 @@ def filter_tile(products: Array, a: Side, lines: Array, b: Side, j0: int, margin
         least = least_needed(a, i, furthest, first)
         for c in range(0, width, CHUNK):
             end = min(c + CHUNK, width)
-            if end - c == CHUNK and not any_reaches(line[c:end], scales[c:end], halves[c:end], leasts[c:end], scale, half, least):
+            if end - c == CHUNK and not any_reaches(
+                line[c:end], scales[c:end], halves[c:end], leasts[c:end], scale, half, least
+            ):
                 continue
             for u in range(c, end):
                 value = np.float32(line[u]) * scale * scales[u]
@@ -232,9 +253,11 @@ def offer(side: Side, codes: Array, i: int, j: int) -> None:
 
 @njit(nogil=True, cache=True)
 def list_near(heaps: Array, places: Array, start: int, stop: int, before: Array, near: Array, seen: Array) -> None:
-    """Write to near[start:stop] the places of each row's neighbours, nearest first, ~place for those that were there before.
+    """Write to near[start:stop] the places of each row's neighbours, nearest first, ~place for those that were there
+    before.
 
-    before: (n, k) as `near`, or (n, 0). places: (n,) where a row of that number is. seen: (n,) scratch of the calling thread.
+    before: (n, k) as `near`, or (n, 0). places: (n,) where a row of that number is. seen: (n,) scratch of the calling
+    thread.
     """
     for i in range(start, stop):
         for known in before[i]:
@@ -247,7 +270,9 @@ def list_near(heaps: Array, places: Array, start: int, stop: int, before: Array,
 
 @njit(nogil=True, cache=True)
 def find_fans(near: Array, f: int) -> Array:
-    """(n, f): the first f rows that have each row as a neighbour, those to which it is nearer in rank first; ~row if so before."""
+    """(n, f): the first f rows that have each row as a neighbour, those to which it is nearer in rank first; ~row if so
+    before.
+    """
     n, k = near.shape
     fans, count = np.full((n, f), NOBODY), np.zeros(n, np.int32)
     for u in range(k):
@@ -260,10 +285,14 @@ def find_fans(near: Array, f: int) -> Array:
 
 
 @njit(nogil=True, cache=True)
-def ask_around(side: Side, codes: Array, start: int, stop: int, near: Array, fans: Array, depth: int, seen: Array) -> None:
-    """Offer to each row of start..stop the rows that it is a neighbour of, and the `depth` nearest of these and of its f nearest.
+def ask_around(
+    side: Side, codes: Array, start: int, stop: int, near: Array, fans: Array, depth: int, seen: Array
+) -> None:
+    """Offer to each row of start..stop the rows that it is a neighbour of, and the `depth` nearest of these and of its
+    f nearest.
 
-    A way of two steps that were both there before was gone before. near: from `list_near`; fans: (n, f) from `find_fans`.
+    A way of two steps that were both there before was gone before. near: from `list_near`; fans: (n, f) from
+    `find_fans`.
     seen: (n,) scratch of the calling thread, in which none of start..stop is.
     """
     f = fans.shape[1]

@@ -1,4 +1,6 @@
-"""What sharing makes of the labels, before anything is trained: how often they tell the class, and how much of them is wrong."""
+"""What sharing makes of the labels, before anything is trained: how often they tell the class, and how much of them is
+wrong.
+"""
 
 import functools
 from collections.abc import Mapping
@@ -18,7 +20,10 @@ def run(values: Mapping[str, Value], place: Place) -> Result:
     comp, y_true = data.complementary(name, int(values["seed"]), place), data.images(name, place).y_true
     settings = {key: values[key] for key in AUGMENTATION if key in values}
     Z = augment(_graph(name, int(values["n_neighbors"]), place), comp, **settings)  # type: ignore[arg-type]
-    figures = {"augmented_accuracy": metrics.oracle_argmin_accuracy(Z, y_true), "wrong_mass": metrics.oracle_mass(Z, y_true)}
+    figures = {
+        "augmented_accuracy": metrics.oracle_argmin_accuracy(Z, y_true),
+        "wrong_mass": metrics.oracle_mass(Z, y_true),
+    }
     return Result(figures, encoder=space.of(name, place).encoder)
 
 

@@ -1,8 +1,9 @@
 """Cells: mean ± sd (n) over seeds of what stands for a place, beside the published value.
 
-The published means are of five runs whose spread is mostly not given. The standard error of the difference therefore takes ours for
-both: se = sqrt(sd²/n + sd²/5). A single run has no sd, and its difference is shown alone. A cell is "on" the paper within two standard
-errors, or, as a single run, within one point (below ten percent: within a tenth of the published value); else "below" or "above" it.
+The published means are of five runs whose spread is mostly not given. The standard error of the difference therefore
+takes ours for both: se = sqrt(sd²/n + sd²/5). A single run has no sd, and its difference is shown alone. A cell is "on"
+the paper within two standard errors, or, as a single run, within one point (below ten percent: within a tenth of the
+published value); else "below" or "above" it.
 """
 
 import functools
@@ -18,13 +19,18 @@ from naysay.paper.spec import Spec
 from naysay.paper.values import Value
 
 ERRORS = 2.0  # standard errors of the difference within which a mean is "on" the paper
-POINTS, TENTH = 0.01, 0.1  # for a single run, which has no standard error: one point of a hundred, or a tenth of what is smaller
+# for a single run, which has no standard error: one point of a hundred, or a tenth of what is smaller
+POINTS, TENTH = 0.01, 0.1
 EXACT = 1e-9  # what float arithmetic may add to a difference that is just within the bound
 
-OURS = "Ours is mean ± sd (n seeds), in percent; of a grid, each seed's setting is chosen by complementary labels alone."
+OURS = (
+    "Ours is mean ± sd (n seeds), in percent; of a grid, each seed's setting is chosen by complementary labels alone."
+)
 COMPARED = (
-    "The difference is ours less the paper's, in points and in standard errors, se = sqrt(sd²/n + sd²/5), as if the paper's five runs "
-    f"spread like ours; a single run has none. “on”: within {ERRORS:.0f} se; for a single run within {POINTS * 100:.0f} point, or a tenth "
+    "The difference is ours less the paper's, in points and in standard errors, se = sqrt(sd²/n + sd²/5), as if the "
+    "paper's five runs "
+    f"spread like ours; a single run has none. “on”: within {ERRORS:.0f} se; for a single run within "
+    f"{POINTS * 100:.0f} point, or a tenth "
     f"of a published value below {POINTS / TENTH * 100:.0f} %."
 )
 

@@ -1,4 +1,6 @@
-"""What the records say of the paper's claims: where our cells land, and whether many rounds beat one and one beats none."""
+"""What the records say of the paper's claims: where our cells land, and whether many rounds beat one and one beats
+none.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -33,7 +35,9 @@ class Compared:
 
 
 def orders(cells: Sequence[Cell]) -> tuple[list[Compared], int]:
-    """Every pair of recorded cells that differ in the scheme alone and that the paper orders, and how many pairs lack a record."""
+    """Every pair of recorded cells that differ in the scheme alone and that the paper orders, and how many pairs lack a
+    record.
+    """
     rows: dict[str, dict[str, Cell]] = {}
     for cell in cells:
         if "scheme" in cell.place and cell.figure in ACCURACIES:
@@ -50,7 +54,9 @@ def orders(cells: Sequence[Cell]) -> tuple[list[Compared], int]:
 
 
 def landed(cells: Sequence[Cell]) -> str:
-    """In words how many cells are below, on and above the paper, and how many of the published values have no record yet."""
+    """In words how many cells are below, on and above the paper, and how many of the published values have no record
+    yet.
+    """
     counted = Counter(cell.verdict for cell in cells if cell.verdict)
     missing = sum(cell.published is not None and not cell.n for cell in cells)
     parts = [f"{counted[verdict]} {verdict}" for verdict in ("below", "on", "above")]

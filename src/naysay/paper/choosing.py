@@ -1,8 +1,10 @@
-"""Which records stand for a place in a table: full runs before quick ones, and per seed the setting that complementary labels chose.
+"""Which records stand for a place in a table: full runs before quick ones, and per seed the setting that complementary
+labels chose.
 
-A place takes its full runs where all of them are recorded; else its quick runs, marked; else those full runs that there are, marked;
-else those quick runs that there are. A place without any is missing, never zero. Among the settings of the grid (`show.choose.over`)
-each seed is represented by the one with the best `show.choose.by`, which no ordinary label enters.
+A place takes its full runs where all of them are recorded; else its quick runs, marked; else those full runs that there
+are, marked; else those quick runs that there are. A place without any is missing, never zero. Among the settings of the
+grid (`show.choose.over`) each seed is represented by the one with the best `show.choose.by`, which no ordinary label
+enters.
 """
 
 import functools
@@ -20,8 +22,8 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Standing:
-    """What stands for a place: one record per seed (`chosen`), whether they are "full", "quick", "partial" (full, but not all) or
-    "missing", in words what was `cut`, and how many runs of the place `failed`.
+    """What stands for a place: one record per seed (`chosen`), whether they are "full", "quick", "partial" (full, but
+    not all) or "missing", in words what was `cut`, and how many runs of the place `failed`.
     """
 
     place: Mapping[str, Value]
@@ -36,7 +38,10 @@ def standings(spec: Spec, records: Iterable[Record]) -> list[Standing]:
     by_key = {record["key"]: record for record in records}
     told, (full_runs, quick_runs) = names(spec), plans(spec)
     full, quick = _by_place(told, full_runs), _by_place(told, quick_runs)
-    return [_standing(spec, dict(place), full.get(place, []), quick.get(place, []), by_key) for place in dict.fromkeys([*full, *quick])]
+    return [
+        _standing(spec, dict(place), full.get(place, []), quick.get(place, []), by_key)
+        for place in dict.fromkeys([*full, *quick])
+    ]
 
 
 def plans(spec: Spec) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
@@ -45,9 +50,15 @@ def plans(spec: Spec) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
 
 
 def names(spec: Spec) -> list[str]:
-    """What tells the places of a spec apart: rows and columns, or panels, series and x, and any further axis that is not chosen over."""
+    """What tells the places of a spec apart: rows and columns, or panels, series and x, and any further axis that is
+    not chosen over.
+    """
     show = spec.show
-    shown = [*show["rows"], *show["columns"]] if spec.kind == "table" else [*show.get("panels", ()), *show.get("series", ()), show["x"]]
+    shown = (
+        [*show["rows"], *show["columns"]]
+        if spec.kind == "table"
+        else [*show.get("panels", ()), *show.get("series", ()), show["x"]]
+    )
     values = {name for block in spec.blocks for name in block.values} | {"label"}
     axes = [name for block in spec.blocks for name, value in block.values.items() if isinstance(value, list)]
     apart = {"seed", *_over(spec)}
@@ -76,7 +87,9 @@ def _by_place(told: Sequence[str], runs: Sequence[Wanted]) -> dict[tuple[tuple[s
     return places
 
 
-def _standing(spec: Spec, place: Mapping[str, Value], full: list[Wanted], quick: list[Wanted], by_key: Mapping[str, Record]) -> Standing:
+def _standing(
+    spec: Spec, place: Mapping[str, Value], full: list[Wanted], quick: list[Wanted], by_key: Mapping[str, Record]
+) -> Standing:
     there = {run.key: by_key[run.key] for run in [*full, *quick] if run.key in by_key}
     succeeded = {key for key, record in there.items() if "failed" not in record}
     failed = len(there) - len(succeeded)
@@ -104,7 +117,9 @@ def _choose(spec: Spec, used: list[Wanted], by_key: Mapping[str, Record]) -> tup
 
 
 def _cut(full: list[Wanted], plan: list[Wanted], used: list[Wanted], over: Sequence[str]) -> str:
-    """In words what the used runs have less, or other, than the full ones: "30 of 200 epochs, 1 of 5 seeds, 1 of 6 settings"."""
+    """In words what the used runs have less, or other, than the full ones: "30 of 200 epochs, 1 of 5 seeds, 1 of 6
+    settings".
+    """
     said = []
     for name in full[0].values if full else ():
         ours, theirs = used[0].values[name], full[0].values[name]

@@ -1,7 +1,8 @@
-"""A classifier from complementary labels, augmented or not (Lin et al. 2023, section 6): rows held out first, then sharing, then training.
+"""A classifier from complementary labels, augmented or not (Lin et al. 2023, section 6): rows held out first, then
+sharing, then training.
 
-It is trained on the images or, with `inputs = "features"`, on what the encoder makes of them. Each epoch is judged by the held-out
-labels; the test set is asked twice, at the end: of the last epoch and of the best.
+It is trained on the images or, with `inputs = "features"`, on what the encoder makes of them. Each epoch is judged by
+the held-out labels; the test set is asked twice, at the end: of the last epoch and of the best.
 """
 
 import functools
@@ -32,7 +33,9 @@ def run(values: Mapping[str, Value], place: Place) -> Result:
         "test_accuracy": metrics.oracle_accuracy(trained.predictor.predict(x_test), images.y_test),
         "held_out": last.get("held_out"),
         "held_out_error": last.get("held_out_error"),
-        "best_test_accuracy": metrics.oracle_accuracy(trained.best.predict(x_test), images.y_test) if trained.best else None,
+        "best_test_accuracy": metrics.oracle_accuracy(trained.best.predict(x_test), images.y_test)
+        if trained.best
+        else None,
         "best_held_out": best.get("held_out"),
         "best_epoch": trained.best_epoch,
         "augmented_accuracy": metrics.oracle_argmin_accuracy(ready.comp, images.y_true[ready.rows]) if shared else None,
@@ -41,12 +44,22 @@ def run(values: Mapping[str, Value], place: Place) -> Result:
     return Result(figures, encoder=encoder)
 
 
-@functools.lru_cache(maxsize=8)  # grid points share labels; losses come in other groups (`compiled`); each holds 140 MB of CIFAR
+# grid points share labels; losses come in other groups (`compiled`); each holds 140 MB of CIFAR
+@functools.lru_cache(maxsize=8)
 def _prepared(
-    name: str, encoded: bool, seed: int, held_out: float, criterion: str, augmentation: tuple[tuple[str, Value], ...], place: Place
+    name: str,
+    encoded: bool,
+    seed: int,
+    held_out: float,
+    criterion: str,
+    augmentation: tuple[tuple[str, Value], ...],
+    place: Place,
 ) -> Prepared:
     """Training rows with their labels shared as the values say, and the held-out rows."""
     options = dict(augmentation)
     features = None if options["scheme"] == "none" else space.of(name, place).train
-    x, comp = space.of(name, place).train if encoded else data.images(name, place).x, data.complementary(name, seed, place)
+    x, comp = (
+        space.of(name, place).train if encoded else data.images(name, place).x,
+        data.complementary(name, seed, place),
+    )
     return prepare(x, comp, features=features, held_out=held_out, criterion=criterion, seed=seed, **options)  # type: ignore[arg-type]

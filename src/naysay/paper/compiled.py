@@ -1,10 +1,11 @@
 """One compilation for all runs that can share it.
 
-torch.compile keeps what it compiled with the code, not with the module: a second learner of the same model, loss, batch and classes finds
-it (only its CUDA graphs are recorded anew, because its weights lie elsewhere). But it keeps at most 8 forms of one function
-(`torch._dynamo.config.recompile_limit`) and then quietly compiles no more; it takes a second shape as a hint that shapes vary, and compiles
-slower code that allows for that; and it stops recording after 128 sets of weights. So runs come in groups that share a compilation, and
-between groups, or after `MANY` runs, everything is forgotten; Inductor's own cache on disk stays.
+torch.compile keeps what it compiled with the code, not with the module: a second learner of the same model, loss, batch
+and classes finds it (only its CUDA graphs are recorded anew, because its weights lie elsewhere). But it keeps at most 8
+forms of one function (`torch._dynamo.config.recompile_limit`) and then quietly compiles no more; it takes a second
+shape as a hint that shapes vary, and compiles slower code that allows for that; and it stops recording after 128 sets
+of weights. So runs come in groups that share a compilation, and between groups, or after `MANY` runs, everything is
+forgotten; Inductor's own cache on disk stays.
 """
 
 from collections.abc import Hashable, Iterable, Mapping

@@ -1,8 +1,8 @@
 """The data sets that specs name: images with their truth, and the complementary labels of a run.
 
-The labels are drawn (one uniform label for each image), given by annotators (the first three), or simulated: three different labels drawn
-from how people were seen to choose by class. Draws depend on the run's seed alone, through the streams of `naysay.seeds`. Sets are read
-once for all runs of a process, and lie on the device that trains.
+The labels are drawn (one uniform label for each image), given by annotators (the first three), or simulated: three
+different labels drawn from how people were seen to choose by class. Draws depend on the run's seed alone, through the
+streams of `naysay.seeds`. Sets are read once for all runs of a process, and lie on the device that trains.
 """
 
 import functools
@@ -21,7 +21,9 @@ from naysay.seeds import stream
 
 @dataclass(frozen=True)
 class Row:
-    """A name in a spec: which known set has the images, which encoder is made for them (None: pixels), and where labels come from."""
+    """A name in a spec: which known set has the images, which encoder is made for them (None: pixels), and where labels
+    come from.
+    """
 
     name: str
     images: str
@@ -88,7 +90,9 @@ def is_here(name: str, place: Place) -> bool:
 
 
 def lacking(name: str, place: Place) -> str | None:
-    """What to do where the set's images cannot be had; None where they can (they are downloaded where they have a home)."""
+    """What to do where the set's images cannot be had; None where they can (they are downloaded where they have a
+    home).
+    """
     if is_here(name, place):
         return None
     try:
@@ -114,7 +118,8 @@ def complementary(name: str, seed: int, place: Place) -> Tensor:
     if its.annotated:
         if data.comp_train is None:
             raise InputError(
-                f"{name}.npz in {datasets.data_folder(place.data)} has no annotations (comp_train). Import the published files: "
+                f"{name}.npz in {datasets.data_folder(place.data)} has no annotations (comp_train). Import the "
+                "published files: "
                 f"naysay data import {name} FILE..."
             )
         return labels.from_indices(data.comp_train[:, : its.n_labels], data.n_classes)
@@ -123,7 +128,9 @@ def complementary(name: str, seed: int, place: Place) -> Tensor:
 
 
 def training_rows(n: int, n_train: int | str, seed: int) -> Tensor:
-    """The numbers of the rows to train on: all, or the first `n_train` of a random order, so that smaller parts lie within larger ones."""
+    """The numbers of the rows to train on: all, or the first `n_train` of a random order, so that smaller parts lie
+    within larger ones.
+    """
     if n_train == "all":
         return torch.arange(n)
     if not 1 <= int(n_train) <= n:

@@ -1,5 +1,5 @@
-"""Classification without training (Lin et al. 2023, baselines): the class that an image's neighbours name least; their number is chosen
-by complementary labels (`training.choose_k`).
+"""Classification without training (Lin et al. 2023, baselines): the class that an image's neighbours name least; their
+number is chosen by complementary labels (`training.choose_k`).
 """
 
 from collections.abc import Mapping

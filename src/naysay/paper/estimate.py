@@ -1,8 +1,8 @@
 """How long runs will take: from records of their like on the same hardware, else from a short probe here.
 
-The work of a run is the images it trains on times its epochs. Of records the median of seconds over work counts, so that one that had to
-compile or to read data does not; a probe trains (or searches) for a moment on noise of the right shape, and leaves out reading,
-augmenting and compiling.
+The work of a run is the images it trains on times its epochs. Of records the median of seconds over work counts, so
+that one that had to compile or to read data does not; a probe trains (or searches) for a moment on noise of the right
+shape, and leaves out reading, augmenting and compiling.
 """
 
 import functools
@@ -39,12 +39,16 @@ class Estimate:
 
 
 def estimate(runs: Iterable[Wanted], recorded: Iterable[Mapping[str, Any]], threads: int | None = None) -> Estimate:
-    """What the runs will take, given records of others; `threads` is what a run will have (None: what this process has)."""
+    """What the runs will take, given records of others; `threads` is what a run will have (None: what this process
+    has).
+    """
     hardware = records.environment(data.device(), 1)["hardware"]["name"]
     rates: dict[Hashable, list[float]] = {}
     for record in recorded:
         if "failed" not in record and record["environment"]["hardware"]["name"] == hardware:
-            rates.setdefault(_like(record["experiment"], record["values"]), []).append(record["seconds"] / _work(record["values"]))
+            rates.setdefault(_like(record["experiment"], record["values"]), []).append(
+                record["seconds"] / _work(record["values"])
+            )
     total, known, probed, graphs = 0.0, 0, 0, set()
     for run in runs:
         rate = rates.get(_like(run.experiment, run.values))
@@ -56,7 +60,10 @@ def estimate(runs: Iterable[Wanted], recorded: Iterable[Mapping[str, Any]], thre
         else:
             total += _probed(run.experiment, run.values, threads)
     total += sum(_graph(str(name)) for name, _ in graphs)  # runs share them, and take little longer
-    sources = [f"records on {hardware} for {known}" if known else "", f"a probe of a few steps here for {probed}" if probed else ""]
+    sources = [
+        f"records on {hardware} for {known}" if known else "",
+        f"a probe of a few steps here for {probed}" if probed else "",
+    ]
     return Estimate(total, " and ".join(filter(None, sources)))
 
 
@@ -88,14 +95,18 @@ def _probed(experiment: str, values: Mapping[str, Value], threads: int | None) -
         return _pair(_width(str(values["dataset"])), graph=False) * asking * images.n_train
     settings = config(values)
     with engine.start("local", workers=0, threads=threads):
-        step, look = _probe(settings.model, settings.batch_size, settings.precision, _shape(values), len(images.classes))
+        step, look = _probe(
+            settings.model, settings.batch_size, settings.precision, _shape(values), len(images.classes)
+        )
     looked_at = _rows(values) + images.n_test if experiment == "sharing" else images.n_train * float(values["held_out"])
     return settings.epochs * (_rows(values) * step + looked_at * look)
 
 
 @functools.cache
 def _probe(model: str, batch_size: int, precision: str, shape: tuple[int, ...], n_classes: int) -> tuple[float, float]:
-    """Seconds an image of training, and of prediction: on noise, more of it until an epoch takes long enough to be timed."""
+    """Seconds an image of training, and of prediction: on noise, more of it until an epoch takes long enough to be
+    timed.
+    """
     n = 2 * min(batch_size, 32)
     while True:
         x = torch.randint(0, 256, (n, *shape), dtype=torch.uint8, generator=torch_stream(0, "probe"))

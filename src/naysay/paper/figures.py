@@ -1,4 +1,6 @@
-"""Pictures as PNG, by matplotlib: 1600 pixels wide and as high as they need, in the report's colours, with a shape beside every colour."""
+"""Pictures as PNG, by matplotlib: 1600 pixels wide and as high as they need, in the report's colours, with a shape
+beside every colour.
+"""
 
 import math
 from collections.abc import Sequence
@@ -48,7 +50,8 @@ def draw(spec: Spec, picture: Plot | Dots, path: Path) -> None:
     with matplotlib.rc_context(STYLE):
         figure = _dots(spec, picture) if isinstance(picture, Dots) else _plot(spec, picture)
         FigureCanvasAgg(figure)
-        figure.savefig(path, format="png", metadata={"Software": None})  # without it the bytes depend on the numbers alone
+        # without it the bytes depend on the numbers alone
+        figure.savefig(path, format="png", metadata={"Software": None})
 
 
 def _plot(spec: Spec, plot: Plot) -> "Figure":
@@ -67,7 +70,9 @@ def _plot(spec: Spec, plot: Plot) -> "Figure":
 
 def _panel(axes: "Axes", panel: Panel, plot: Plot, named: Sequence[str]) -> None:
     axes.set_title(panel.title, pad=16)
-    axes.annotate(panel.note, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points", fontsize=7.5, color=SOFT)
+    axes.annotate(
+        panel.note, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points", fontsize=7.5, color=SOFT
+    )
     axes.set(xlabel=plot.x_name, ylabel=panel.y_name)
     if plot.log_y:
         axes.set_yscale("log")
@@ -86,7 +91,17 @@ def _line(axes: "Axes", line: Line, plot: Plot, number: int) -> None:
     many = len(line.x) > 20
     dash = DASHES[number % len(DASHES)] if plot.joined else "none"
     marker = "none" if many else shape
-    axes.plot(line.x, line.y, linestyle=dash, color=colour, marker=marker, markersize=5.5, linewidth=1.8, alpha=0.9, label=line.name)
+    axes.plot(
+        line.x,
+        line.y,
+        linestyle=dash,
+        color=colour,
+        marker=marker,
+        markersize=5.5,
+        linewidth=1.8,
+        alpha=0.9,
+        label=line.name,
+    )
     if list(line.low) != list(line.high):
         if many:
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
@@ -94,7 +109,15 @@ def _line(axes: "Axes", line: Line, plot: Plot, number: int) -> None:
             axes.vlines(line.x, line.low, line.high, color=colour, linewidth=1.2)
     if line.paper:
         name = f"{line.name}, paper"
-        axes.plot(*([at] for at in line.paper), "D", color=colour, markerfacecolor="none", markersize=8, clip_on=False, label=name)
+        axes.plot(
+            *([at] for at in line.paper),
+            "D",
+            color=colour,
+            markerfacecolor="none",
+            markersize=8,
+            clip_on=False,
+            label=name,
+        )
 
 
 def _dots(spec: Spec, dots: Dots) -> "Figure":
@@ -118,7 +141,9 @@ def _dot_panel(axes: "Axes", title: str, cells: Sequence[tuple[str, Cell]]) -> N
     axes.grid(axis="y", visible=False)
     for at, (_, cell) in enumerate(cells):
         if cell.published is not None:
-            axes.plot([cell.published * 100], [at], "|", color=COLOURS[1], markersize=13, markeredgewidth=2.2, label="paper")
+            axes.plot(
+                [cell.published * 100], [at], "|", color=COLOURS[1], markersize=13, markeredgewidth=2.2, label="paper"
+            )
         if cell.mean is None:
             continue
         whole = cell.standing.kind == "full"
@@ -127,10 +152,21 @@ def _dot_panel(axes: "Axes", title: str, cells: Sequence[tuple[str, Cell]]) -> N
         face = COLOURS[0] if whole else PAPER
         label = "ours" if whole else f"ours, {cell.standing.kind}"
         shape = "s" if cell.standing.kind == "partial" else "o"
-        axes.plot([cell.mean * 100], [at], shape, color=COLOURS[0], markerfacecolor=face, markersize=6.5, markeredgewidth=1.6, label=label)
+        axes.plot(
+            [cell.mean * 100],
+            [at],
+            shape,
+            color=COLOURS[0],
+            markerfacecolor=face,
+            markersize=6.5,
+            markeredgewidth=1.6,
+            label=label,
+        )
 
 
-def _canvas(spec: Spec, rows: int, columns: int, height: float, below: float, spread: str) -> "tuple[Figure, list[Axes]]":
+def _canvas(
+    spec: Spec, rows: int, columns: int, height: float, below: float, spread: str
+) -> "tuple[Figure, list[Axes]]":
     """A figure of the promised width with its title, room for the legend `below` (inches), and its axes row by row."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -146,4 +182,10 @@ def _legend(figure: "Figure", grid: "Sequence[Axes]", columns: int) -> None:
     """Below all axes, what each mark means, each once."""
     handles = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     low = 0.2 / figure.get_figheight()
-    figure.legend(handles.values(), handles.keys(), loc="lower center", bbox_to_anchor=(0.5, low), ncols=min(columns, len(handles)))
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc="lower center",
+        bbox_to_anchor=(0.5, low),
+        ncols=min(columns, len(handles)),
+    )

@@ -1,4 +1,6 @@
-"""What `naysay paper run` is about to do: the runs a spec wants, which of them are recorded, and what the others lack or will take."""
+"""What `naysay paper run` is about to do: the runs a spec wants, which of them are recorded, and what the others lack
+or will take.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +45,9 @@ def make(
     runs = wanted(spec, quick=quick, only=only)
     for run in runs:
         check(run)
-    records = [record for name in dict.fromkeys(run.experiment for run in runs) for record in ledger(results, name).read()]
+    records = [
+        record for name in dict.fromkeys(run.experiment for run in runs) for record in ledger(results, name).read()
+    ]
     results_of = {record["key"]: record for record in records if "failed" not in record}
     recorded = {run.key: results_of[run.key] for run in runs if run.key in results_of}
     ready: list[Wanted] = []
@@ -84,7 +88,9 @@ def check(run: Wanted) -> None:
         raise unknown("model", settings.model, models.MODELS)
     if run.experiment == "classifier":
         if values.get("inputs") == "features" and values.get("fine_tune"):
-            raise InputError('a run on features has no encoder to fine-tune: set fine_tune = false, or inputs = "images".')
+            raise InputError(
+                'a run on features has no encoder to fine-tune: set fine_tune = false, or inputs = "images".'
+            )
         criterion(str(values.get("criterion", "ure-accuracy")))
 
 
@@ -104,7 +110,11 @@ def get_absent(plan: Plan, place: Place) -> tuple[tuple[Wanted, ...], dict[str, 
 def _encoder_lacks(run: Wanted, place: Place) -> str | None:
     """What to do for the encoder that the run needs; None where it needs none or it is there."""
     name = str(run.values["dataset"])
-    in_space = run.experiment == "decoding" or run.values.get("scheme", "none") != "none" or run.values.get("inputs") == "features"
+    in_space = (
+        run.experiment == "decoding"
+        or run.values.get("scheme", "none") != "none"
+        or run.values.get("inputs") == "features"
+    )
     if not (run.values.get("fine_tune") or (in_space and data.row(name).encoder)):
         return None
     try:

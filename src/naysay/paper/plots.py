@@ -1,6 +1,8 @@
-"""What a spec's picture shows, as plain numbers in percent: panels of lines over epochs, over neighbours, or of points over efficiency.
+"""What a spec's picture shows, as plain numbers in percent: panels of lines over epochs, over neighbours, or of points
+over efficiency.
 
-A table's picture is its cells as dots beside the published ones. Who draws it, as PNG or on a page, need not know the spec.
+A table's picture is its cells as dots beside the published ones. Who draws it, as PNG or on a page, need not know the
+spec.
 """
 
 import statistics
@@ -16,7 +18,9 @@ from naysay.paper.table import sections
 
 @dataclass(frozen=True)
 class Line:
-    """A series: y over x, and from `low` to `high` the spread over seeds where there are several; `paper` is a published (x, y)."""
+    """A series: y over x, and from `low` to `high` the spread over seeds where there are several; `paper` is a
+    published (x, y).
+    """
 
     name: str
     x: Sequence[float]
@@ -38,8 +42,8 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plot:
-    """The picture of a figure, its panels in rows of at most `columns`. `joined`: the points of a series are one curve. `spread` says
-    what `low` to `high` is.
+    """The picture of a figure, its panels in rows of at most `columns`. `joined`: the points of a series are one curve.
+    `spread` says what `low` to `high` is.
     """
 
     x_name: str
@@ -165,7 +169,10 @@ def _grouped(cells: Sequence[Cell], by: Sequence[str]) -> dict[str, list[Cell]]:
 
 def _note(cells: Sequence[Cell]) -> str:
     """Of which runs a panel is, in a few words: "quick: 30 of 100 epochs, 1 of 5 seeds"."""
-    said = [f"{cell.standing.kind}{f': {cell.standing.cut}' if cell.standing.cut else f' ({words.seeds(cell.n)})'}" for cell in cells]
+    said = [
+        f"{cell.standing.kind}{f': {cell.standing.cut}' if cell.standing.cut else f' ({words.seeds(cell.n)})'}"
+        for cell in cells
+    ]
     said += ["simulated labels"] if any(cell.simulated for cell in cells) else []
     kinds = list(dict.fromkeys(said))
     return kinds[0] if len(kinds) == 1 else "; ".join(kinds[:2]) + (" …" if len(kinds) > 2 else "")

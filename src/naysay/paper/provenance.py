@@ -1,4 +1,6 @@
-"""Where a table's numbers come from, read off its records: hardware, dates, data, encoders, and the commands that make them."""
+"""Where a table's numbers come from, read off its records: hardware, dates, data, encoders, and the commands that make
+them.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,9 @@ class Provenance:
     quick: Sequence[Wanted]
 
     def runs(self) -> list[str]:
-        """A line for each hardware: how many runs, full or quick, when, and how long they took together; and how many failed."""
+        """A line for each hardware: how many runs, full or quick, when, and how long they took together; and how many
+        failed.
+        """
         full, lines = {run.key for run in self.full}, []
         for name, here in self._by_hardware().items():
             n_full = sum(record["key"] in full for record in here)
@@ -37,13 +41,17 @@ class Provenance:
         lines = []
         for record in self._succeeded():
             about, encoder = record["data"], record["encoder"]
-            note = "".join(f"; {text}" for text in ("simulated labels" if about["simulated"] else "", about["note"]) if text)
+            note = "".join(
+                f"; {text}" for text in ("simulated labels" if about["simulated"] else "", about["note"]) if text
+            )
             lines.append(f"{about['name']} (hash {about['hash'][:12]}{note})")
             lines += [f"encoder {encoder['name']} (hash {encoder['hash'][:12]})"] if encoder else []
         return list(dict.fromkeys(lines))
 
     def commands(self) -> list[str]:
-        """Commands that make the records, with `--only` where they are a part; where there are none, those that make all."""
+        """Commands that make the records, with `--only` where they are a part; where there are none, those that make
+        all.
+        """
         keys = {record["key"] for record in self._succeeded()}
         shortened = {run.values["dataset"] for run in self.quick if run.quick and run.key in keys}
         by_quick = {
@@ -83,7 +91,9 @@ def _of(runs: Sequence[Wanted], dataset: Value) -> list[Wanted]:
 
 
 def _only(done: Sequence[Wanted], runs: Sequence[Wanted]) -> str:
-    """The options that leave those of `runs` that were done: for each value that takes fewer forms among them, the forms it takes."""
+    """The options that leave those of `runs` that were done: for each value that takes fewer forms among them, the
+    forms it takes.
+    """
     options = ""
     for name in dict.fromkeys(name for run in runs for name in run.said):
         here, there = ([written(run.said[name]) for run in part if name in run.said] for part in (done, runs))

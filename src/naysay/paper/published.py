@@ -1,6 +1,8 @@
-"""What the paper reports, read from `published.toml`: a value for a place in a table and a figure, as a share between 0 and 1.
+"""What the paper reports, read from `published.toml`: a value for a place in a table and a figure, as a share between 0
+and 1.
 
-A place is what the rows and columns of a table stand for, such as {"loss": "pc", "scheme": "dms", "dataset": "cifar10"}.
+A place is what the rows and columns of a table stand for, such as {"loss": "pc", "scheme": "dms", "dataset":
+"cifar10"}.
 """
 
 import functools

@@ -38,7 +38,9 @@ people were seen to choose, where the paper has people's own; *missing*, no run 
 
 
 def write(records: Sequence[Record], out: Path, figures: Path) -> list[Path]:
-    """Write the page and a PNG for each spec that has records; the paths written. A picture whose records are gone is removed."""
+    """Write the page and a PNG for each spec that has records; the paths written. A picture whose records are gone is
+    removed.
+    """
     tables, written = {name: cells(get(name), records) for name in NAMES}, []
     for name, its in tables.items():
         drawn, path = picture(get(name), its), figures / f"{name}.png"
@@ -54,7 +56,9 @@ def write(records: Sequence[Record], out: Path, figures: Path) -> list[Path]:
 
 def page(tables: Mapping[str, Sequence[Cell]], records: Sequence[Record], figures: str) -> str:
     """The page as text, of the cells of every spec; `figures` is the folder of the pictures, seen from the page."""
-    return "\n".join([TOP, _overview(tables), *(_part(get(name), its, records, figures) for name, its in tables.items())])
+    return "\n".join(
+        [TOP, _overview(tables), *(_part(get(name), its, records, figures) for name, its in tables.items())]
+    )
 
 
 def remarks(name: str) -> list[dict[str, Any]]:
@@ -67,7 +71,9 @@ def _overview(tables: Mapping[str, Sequence[Cell]]) -> str:
     rows = []
     for name, its in tables.items():
         recorded = f"{sum(cell.n > 0 for cell in its)} of {len(its)}"
-        rows.append([f"[{name}](#{name})", get(name).title, recorded, landed(its) if any(cell.verdict for cell in its) else ""])
+        rows.append(
+            [f"[{name}](#{name})", get(name).title, recorded, landed(its) if any(cell.verdict for cell in its) else ""]
+        )
     return _table(["", "what", "cells with a record", "where they land"], rows)
 
 
@@ -107,7 +113,11 @@ def _order(its: Sequence[Cell]) -> list[str]:
 def _origin(spec: Spec, records: Sequence[Record]) -> list[str]:
     found = provenance(spec, records)
     made, data, commands = found.runs(), found.data(), "; ".join(f"`{command}`" for command in found.commands())
-    ours = [f"{name} ({origin.removeprefix('ours: ')})" for name, origin in spec.origin.items() if origin.startswith("ours: ")]
+    ours = [
+        f"{name} ({origin.removeprefix('ours: ')})"
+        for name, origin in spec.origin.items()
+        if origin.startswith("ours: ")
+    ]
     return [
         *([f"Runs: {'; '.join(made)}."] if made else []),
         *([f"Data: {'; '.join(data)}."] if data else []),
@@ -121,7 +131,11 @@ def _remarks(spec: Spec, its: Sequence[Cell]) -> list[str]:
     recorded = [section for section in sections(spec, its) if section.recorded]
     there = [name for section in recorded for name, group in section.rows if any(cell.n for cell in group)]
     there += [section.title for section in recorded]
-    found = [one for one in remarks(spec.name) if not (one.get("missing") and any(name.startswith(one["row"]) for name in there))]
+    found = [
+        one
+        for one in remarks(spec.name)
+        if not (one.get("missing") and any(name.startswith(one["row"]) for name in there))
+    ]
     rows = [f"*{one['row']}*: " if one["row"] else "" for one in found]
     said = [f"{row}{one['text']} Evidence: {one['evidence']}." for row, one in zip(rows, found, strict=True)]
     return ["Remarks:", _list(said)] if said else []

@@ -1,4 +1,5 @@
-"""A run becomes a record: one line of `<results>/<experiment>.jsonl` with its values, its figures, and where they come from.
+"""A run becomes a record: one line of `<results>/<experiment>.jsonl` with its values, its figures, and where they come
+from.
 
     {"key", "experiment", "values", "figures", "history" (sharing only), "seconds", "data": {"name", "hash", "simulated", "note"},
      "encoder": {"name", "hash"} or null, "environment": versions, hardware, date}
@@ -28,7 +29,9 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
 )
 
 
-def perform(key: str, experiment: str, values: Mapping[str, Value], place: Place, note: str | None = None) -> dict[str, Any]:
+def perform(
+    key: str, experiment: str, values: Mapping[str, Value], place: Place, note: str | None = None
+) -> dict[str, Any]:
     """Do one run, here and now: its record."""
     environment = records.environment(data.device(), 1)
     compiled.settle(experiment, values)
@@ -54,14 +57,26 @@ def ledger(results: str | Path, experiment: str) -> Ledger:
 
 
 def run_all(
-    engine: Engine, runs: Iterable[Wanted], results: str | Path, place: Place, *, note: str | None = None, limit: float | None = None
+    engine: Engine,
+    runs: Iterable[Wanted],
+    results: str | Path,
+    place: Place,
+    *,
+    note: str | None = None,
+    limit: float | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Do those of `runs` that are not recorded; each is on disk when its record is given here. After `limit` seconds none is begun."""
+    """Do those of `runs` that are not recorded; each is on disk when its record is given here. After `limit` seconds
+    none is begun.
+    """
     runs = list(runs)
     until = Until(engine, math.inf if limit is None else time.monotonic() + limit)
     for experiment in dict.fromkeys(run.experiment for run in runs):
         jobs = [
-            Job(run.key, perform, {"key": run.key, "experiment": experiment, "values": dict(run.values), "place": place, "note": note})
+            Job(
+                run.key,
+                perform,
+                {"key": run.key, "experiment": experiment, "values": dict(run.values), "place": place, "note": note},
+            )
             for run in compiled.in_groups(run for run in runs if run.experiment == experiment)
         ]
         try:
@@ -75,7 +90,9 @@ class TimeIsUp(Exception):
 
 
 class Until:
-    """An engine that begins nothing after `deadline` (of time.monotonic): what is in flight is finished, then comes `TimeIsUp`."""
+    """An engine that begins nothing after `deadline` (of time.monotonic): what is in flight is finished, then comes
+    `TimeIsUp`.
+    """
 
     def __init__(self, engine: Engine, deadline: float) -> None:
         self.engine, self.deadline = engine, deadline

@@ -1,7 +1,8 @@
-"""How labels are shared by training alone (Lin et al. 2023, sections 3 and 4): confidence on labels never given, epoch by epoch.
+"""How labels are shared by training alone (Lin et al. 2023, sections 3 and 4): confidence on labels never given, epoch
+by epoch.
 
-`original` trains on the labels as they are, `explicit` on these and half of each image's unseen complementary labels; the figures are
-taken with the labels that were trained on.
+`original` trains on the labels as they are, `explicit` on these and half of each image's unseen complementary labels;
+the figures are taken with the labels that were trained on.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,14 @@ from naysay.paper.result import Result, config
 from naysay.paper.values import Value
 from naysay.training import train
 
-FIGURES = ("train_accuracy", "test_accuracy", "confidence_seen", "confidence_unseen", "sharing_efficiency", "neighbouring_noise")
+FIGURES = (
+    "train_accuracy",
+    "test_accuracy",
+    "confidence_seen",
+    "confidence_unseen",
+    "sharing_efficiency",
+    "neighbouring_noise",
+)
 
 
 def run(values: Mapping[str, Value], place: Place) -> Result:
@@ -26,7 +34,9 @@ def run(values: Mapping[str, Value], place: Place) -> Result:
     x, comp, y_true = images.x[rows.to(images.x.device)], comp[rows], images.y_true[rows]
     observer = metrics.oracle_observer(x, comp, y_true, x_test=images.x_test, y_test=images.y_test)
     trained = train(config(values), x, comp, observers=[observer], progress=False)
-    history = [{name: epoch[name] for name in ("epoch", "loss", *FIGURES) if name in epoch} for epoch in trained.history]
+    history = [
+        {name: epoch[name] for name in ("epoch", "loss", *FIGURES) if name in epoch} for epoch in trained.history
+    ]
     return Result({name: trained.last_figures[name] for name in FIGURES}, history)
 
 

@@ -36,7 +36,9 @@ def printed(spec: Spec, cells: Sequence[Cell]) -> list[Any]:
         for title, column in zip(head(section), zip(*rows, strict=True), strict=True):
             words = title in ("", "marks", "verdict")
             # numbers never wrap; where room is short the words do
-            table.add_column(title, justify="left" if words else "right", min_width=None if words else max(map(len, column)))
+            table.add_column(
+                title, justify="left" if words else "right", min_width=None if words else max(map(len, column))
+            )
         for row in rows:
             table.add_row(*map(Text, row))
         out.append(table)
@@ -44,7 +46,9 @@ def printed(spec: Spec, cells: Sequence[Cell]) -> list[Any]:
 
 
 def told(spec: Spec, cells: Sequence[Cell]) -> list[str]:
-    """The lines below the tables: what was cut, what is missing, where the published values come from, and the rule once."""
+    """The lines below the tables: what was cut, what is missing, where the published values come from, and the rule
+    once.
+    """
     theirs, missing = published(spec.name), absent(spec, cells)
     if not any(cell.n for cell in cells):
         rule = [f"To make records: naysay paper run {_called(spec)}; with --quick for a first look."]

@@ -1,4 +1,5 @@
-"""The feature space of a set, in which its labels are shared: a trained encoder's features, or the pixels; rows of length 1.
+"""The feature space of a set, in which its labels are shared: a trained encoder's features, or the pixels; rows of
+length 1.
 
 Features are computed once for all runs of a process, and kept on disk between processes (`naysay.features.extract`).
 """
@@ -39,8 +40,10 @@ def encoder_file(name: str, place: Place) -> Path:
     path = Path(place.weights) / f"{encoder}.safetensors"
     if not (path.is_file() and path.with_suffix(".json").is_file()):
         raise InputError(
-            f"the encoder {path} is not there (or its card, {path.with_suffix('.json').name}). Name its folder with --weights, or make it: "
-            f"naysay pretrain {encoder} --out runs/{encoder}, then copy runs/{encoder}/encoder.safetensors and encoder.json to these names."
+            f"the encoder {path} is not there (or its card, {path.with_suffix('.json').name}). Name its folder with "
+            "--weights, or make it: "
+            f"naysay pretrain {encoder} --out runs/{encoder}, then copy runs/{encoder}/encoder.safetensors and "
+            "encoder.json to these names."
         )
     return path
 

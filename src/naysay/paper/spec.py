@@ -114,7 +114,8 @@ def _shipped(name: str) -> Spec:
 
 
 def wanted(spec: Spec, *, quick: bool = False, only: Mapping[str, Sequence[str]] | None = None) -> tuple[Wanted, ...]:
-    """The runs of a spec in its order, each once; `only` keeps those whose values, written as text, are among the given.
+    """The runs of a spec in its order, each once; `only` keeps those whose values, written as text, are among the
+    given.
 
     The kind of run counts as a value, "experiment".
     """
@@ -155,7 +156,11 @@ def _content(name: str) -> dict[str, Any]:
     if not (isinstance(base, str) and base in NAMES):
         raise _wrong(name, unknown("table or figure to extend", base, NAMES))
     below = _content(base)
-    tables = {table: {**below.get(table, {}), **content[table]} for table in (*TABLES, "quick") if isinstance(content.get(table), dict)}
+    tables = {
+        table: {**below.get(table, {}), **content[table]}
+        for table in (*TABLES, "quick")
+        if isinstance(content.get(table), dict)
+    }
     return {**below, **content, **tables}
 
 
@@ -167,7 +172,9 @@ def _read(name: str) -> dict[str, Any]:
             text = (resources.files("naysay.paper") / "specs" / f"{name}.toml").read_text(encoding="utf-8")
         return tomllib.loads(text)
     except OSError as error:
-        raise InputError(f"the spec {name} cannot be read ({error.strerror}). Give a .toml file, or one of {', '.join(NAMES)}.") from None
+        raise InputError(
+            f"the spec {name} cannot be read ({error.strerror}). Give a .toml file, or one of {', '.join(NAMES)}."
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{name} is not valid TOML: {error}.") from None
 
@@ -180,7 +187,9 @@ def _build(name: str, content: dict[str, Any], where: str) -> Spec:
         blocks = tuple(_block(block, shared, quick, content["experiment"]) for block in content.get("block", [{}]))
         for value in sorted({value for block in blocks for value in (*block.values, *block.quick)}):
             if not isinstance(content["origin"].get(value), str):
-                raise InputError(f'the value {value} has no origin; say in [origin] where it comes from: "paper", or "ours" and why.')
+                raise InputError(
+                    f'the value {value} has no origin; say in [origin] where it comes from: "paper", or "ours" and why.'
+                )
     except InputError as error:
         raise _wrong(where, error) from None
     return Spec(name, content["kind"], content["title"], content["source"], blocks, content["origin"], content["show"])
@@ -209,7 +218,9 @@ def _block(row: Mapping[str, Any], shared: Mapping[str, Any], quick: Mapping[str
     if experiment not in EXPERIMENTS:
         raise unknown("experiment", experiment, EXPERIMENTS)
     if not isinstance(row.get("label", ""), str) or not isinstance(row.get("quick", {}), dict):
-        raise InputError(f"a block's label is text and its quick a table; got {row.get('label')!r} and {row.get('quick')!r}.")
+        raise InputError(
+            f"a block's label is text and its quick a table; got {row.get('label')!r} and {row.get('quick')!r}."
+        )
     without = row.get("without", [])
     own = {name: value for name, value in row.items() if name not in OF_A_BLOCK}
     values = {name: value for name, value in {**shared, **own}.items() if name not in without}

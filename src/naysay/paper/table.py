@@ -1,7 +1,8 @@
-"""The cells laid out to be read: sections with a row for each place, as text that a terminal, a page and Markdown print alike.
+"""The cells laid out to be read: sections with a row for each place, as text that a terminal, a page and Markdown print
+alike.
 
-With one figure there is a section for each column (or panel) of the spec; with several a section for each figure, since each has
-its published values; where the paper gives none, the figures stand side by side in one section.
+With one figure there is a section for each column (or panel) of the spec; with several a section for each figure, since
+each has its published values; where the paper gives none, the figures stand side by side in one section.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,12 +41,22 @@ def sections(spec: Spec, cells: Sequence[Cell]) -> list[Section]:
         titles = [words.place(cell.place, across) for cell in cells]
         rows = [name for name in told if name not in across]
         return [
-            Section(title, tuple((words.place(cell.place, rows), (cell,)) for cell, its in zip(cells, titles, strict=True) if its == title))
+            Section(
+                title,
+                tuple(
+                    (words.place(cell.place, rows), (cell,))
+                    for cell, its in zip(cells, titles, strict=True)
+                    if its == title
+                ),
+            )
             for title in dict.fromkeys(titles)
         ]
     if published(spec.name).values:
         return [
-            Section(words.figure(figure), tuple((words.place(cell.place, told), (cell,)) for cell in cells if cell.figure == figure))
+            Section(
+                words.figure(figure),
+                tuple((words.place(cell.place, told), (cell,)) for cell in cells if cell.figure == figure),
+            )
             for figure in shown
         ]
     groups = [tuple(cells[start : start + len(shown)]) for start in range(0, len(cells), len(shown))]
@@ -61,7 +72,9 @@ def head(section: Section) -> list[str]:
 
 
 def lines(section: Section, notes: Sequence[str], *, missing: bool = True) -> list[list[str]]:
-    """The rows of a section as text, those without a value too unless `missing` is False; marks refer to `notes` by number."""
+    """The rows of a section as text, those without a value too unless `missing` is False; marks refer to `notes` by
+    number.
+    """
     kept = [(name, cells) for name, cells in section.rows if missing or any(cell.n for cell in cells)]
     return [[name, *_texts(cells, section.compared), marks(cells[0], notes)] for name, cells in kept]
 

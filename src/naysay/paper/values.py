@@ -1,7 +1,7 @@
 """What a run may be told: the names of its values by kind of experiment, and what each may be.
 
-A spec writes nothing else, so that a typo is an error before anything runs and not a setting that silently does nothing. The training
-values are settings of `naysay.training.Config`, by the same names.
+A spec writes nothing else, so that a typo is an error before anything runs and not a setting that silently does
+nothing. The training values are settings of `naysay.training.Config`, by the same names.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,14 @@ HELD_OUT: Mapping[str, Kind] = MappingProxyType({"held_out": (float,), "criterio
 EXPERIMENTS: Mapping[str, Mapping[str, Kind]] = MappingProxyType(
     {
         "sharing": {"dataset": (str,), **SHARING, **TRAINING},
-        "classifier": {"dataset": (str,), "inputs": ("images", "features"), **AUGMENTATION, **HELD_OUT, "fine_tune": (bool,), **TRAINING},
+        "classifier": {
+            "dataset": (str,),
+            "inputs": ("images", "features"),
+            **AUGMENTATION,
+            **HELD_OUT,
+            "fine_tune": (bool,),
+            **TRAINING,
+        },
         "augmented": {"dataset": (str,), **AUGMENTATION, "seed": (int,)},
         "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
     }
@@ -60,7 +67,9 @@ NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def checked(experiment: str, name: str, value: Any) -> Any:
-    """The value, or each of a list of them, as its kind has it: a whole number where a number is wanted becomes a float."""
+    """The value, or each of a list of them, as its kind has it: a whole number where a number is wanted becomes a
+    float.
+    """
     kinds = EXPERIMENTS[experiment]
     if name not in kinds:
         raise unknown(f"value of a {experiment} run", name, kinds)

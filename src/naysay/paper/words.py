@@ -1,4 +1,6 @@
-"""How places and figures are named where people read them, and how shares are written: in percent, with a true minus sign."""
+"""How places and figures are named where people read them, and how shares are written: in percent, with a true minus
+sign.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -46,7 +48,9 @@ def figure(name: str) -> str:
 
 
 def percent(share: float | None, like: float | None = None, sign: bool = False) -> str:
-    """A share in percent with two decimals, or two digits where it is tiny; `like` another share: with as many decimals as that has."""
+    """A share in percent with two decimals, or two digits where it is tiny; `like` another share: with as many decimals
+    as that has.
+    """
     if share is None:
         return MISSING
     digits = decimals(share if like is None else like)

@@ -1,7 +1,8 @@
 """The report: one self-contained HTML file of a run, for eyes, phones, keyboards, screen readers and printers.
 
-Fill a `Report` with whatever there is and `write` it; every part is optional. The figures are SVG and HTML drawn here (no plotting
-library inside the page), so that a report is some hundred kilobytes and follows the reader's light or dark theme.
+Fill a `Report` with whatever there is and `write` it; every part is optional. The figures are SVG and HTML drawn here
+(no plotting library inside the page), so that a report is some hundred kilobytes and follows the reader's light or dark
+theme.
 """
 
 from naysay.report.data import (

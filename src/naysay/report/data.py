@@ -1,9 +1,9 @@
 """What a report holds: frozen records of plain numbers, lists and arrays, which the commands fill and `page` draws.
 
-Every part is optional, and a part that is not there leaves no hole in the page. Classes are numbers, as everywhere; `Report.classes`
-gives their names. A value that is None or NaN was not measured and is shown as missing, never as zero. What can be known only
-from ordinary labels is marked `needs_truth`, and the page says so beside it: no choice was made with it. A value with the unit "%"
-is a share between 0 and 1; the page multiplies by 100.
+Every part is optional, and a part that is not there leaves no hole in the page. Classes are numbers, as everywhere;
+`Report.classes` gives their names. A value that is None or NaN was not measured and is shown as missing, never as zero.
+What can be known only from ordinary labels is marked `needs_truth`, and the page says so beside it: no choice was made
+with it. A value with the unit "%" is a share between 0 and 1; the page multiplies by 100.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,9 @@ Numbers = Array | Sequence[float | None]
 
 @dataclass(frozen=True)
 class Value:
-    """A figure with its uncertainty; what the uncertainty is (standard error, sd over seeds) the column or the note says."""
+    """A figure with its uncertainty; what the uncertainty is (standard error, sd over seeds) the column or the note
+    says.
+    """
 
     value: float | None
     error: float | None = None
@@ -29,7 +31,9 @@ class Value:
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """One of the few numbers at the top of the page: its name, the value, and a note that says what ± means and on how many rows."""
+    """One of the few numbers at the top of the page: its name, the value, and a note that says what ± means and on how
+    many rows.
+    """
 
     name: str
     value: Value
@@ -41,9 +45,11 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the results: `note` says where the numbers come from and what ± is; `better` says which end is the good one.
+    """A column of the results: `note` says where the numbers come from and what ± is; `better` says which end is the
+    good one.
 
-    The page groups columns by what they rest on: complementary labels alone, the truth, or neither (`cost`: time, memory).
+    The page groups columns by what they rest on: complementary labels alone, the truth, or neither (`cost`: time,
+    memory).
     """
 
     name: str
@@ -67,7 +73,9 @@ class Method:
 
 @dataclass(frozen=True)
 class Results:
-    """Methods x figures. The columns named in `drawn` are also drawn as dots with whiskers on one axis, say an estimate and its truth."""
+    """Methods x figures. The columns named in `drawn` are also drawn as dots with whiskers on one axis, say an estimate
+    and its truth.
+    """
 
     columns: Sequence[Column]
     methods: Sequence[Method]
@@ -84,7 +92,9 @@ class Results:
         names = [column.name for column in self.columns]
         for name in self.drawn:
             if name not in names:
-                raise InputError(f"drawn must name columns of the results; got {name!r}, and the columns are {', '.join(names)}.")
+                raise InputError(
+                    f"drawn must name columns of the results; got {name!r}, and the columns are {', '.join(names)}."
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +127,17 @@ class Curves:
             for values in (series.y, series.low, series.high):
                 if values is not None and len(values) != len(self.x):
                     raise InputError(
-                        f"series {series.name!r} of {self.title!r} must have one value for each of the {len(self.x)} x values; "
+                        f"series {series.name!r} of {self.title!r} must have one value for each of the {len(self.x)} "
+                        "x values; "
                         f"got {len(values)}. Give None where nothing was measured."
                     )
 
 
 @dataclass(frozen=True, eq=False)
 class HeatMap:
-    """Label mass (rows, columns): by true or predicted class, or a sample of items; the heat maps of a report share one scale."""
+    """Label mass (rows, columns): by true or predicted class, or a sample of items; the heat maps of a report share one
+    scale.
+    """
 
     title: str
     values: Array
@@ -138,12 +151,17 @@ class HeatMap:
     def __post_init__(self) -> None:
         named = (len(self.row_names), len(self.column_names))
         if np.shape(self.values) != named:
-            raise InputError(f"heat map {self.title!r} has {named[0]} row and {named[1]} column names; got values {np.shape(self.values)}.")
+            raise InputError(
+                f"heat map {self.title!r} has {named[0]} row and {named[1]} column names; got values "
+                f"{np.shape(self.values)}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Points (n, 2) of items in a plane, say from `project_2d`, with the class predicted for each and what hovering tells."""
+    """Points (n, 2) of items in a plane, say from `project_2d`, with the class predicted for each and what hovering
+    tells.
+    """
 
     points: Array
     predicted: Sequence[int] | Array
@@ -155,19 +173,25 @@ class FeatureMap:
 
     def __post_init__(self) -> None:
         if np.ndim(self.points) != 2 or np.shape(self.points)[1] != 2:
-            raise InputError(f"points must be (n, 2); got shape {np.shape(self.points)}. For features use naysay.report.project_2d.")
+            raise InputError(
+                f"points must be (n, 2); got shape {np.shape(self.points)}. For features use naysay.report.project_2d."
+            )
         for name in ("predicted", "names", "probability", "labels", "y_true"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.points):
-                raise InputError(f"{name} must have one entry for each of the {len(self.points)} points; got {len(values)}.")
+                raise InputError(
+                    f"{name} must have one entry for each of the {len(self.points)} points; got {len(values)}."
+                )
 
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One instance: its id, the classes it is said not to be, and, where known, its image, prediction, augmented labels and neighbours.
+    """One instance: its id, the classes it is said not to be, and, where known, its image, prediction, augmented labels
+    and neighbours.
 
-    `image` is uint8, (H, W) grey or (H, W, 1 | 3 | 4), channels last; `probabilities` and `augmented` are (K,). `predicted` is the
-    class with the highest probability unless given (losses that decode otherwise). Neighbours are items too, nearest first.
+    `image` is uint8, (H, W) grey or (H, W, 1 | 3 | 4), channels last; `probabilities` and `augmented` are (K,).
+    `predicted` is the class with the highest probability unless given (losses that decode otherwise). Neighbours are
+    items too, nearest first.
     """
 
     name: str
@@ -185,8 +209,9 @@ class Item:
 class Report:
     """Everything on the page, top to bottom.
 
-    `summary` is the one sentence to remember. `audit` is HTML that its maker has already escaped, its headings from h3 down; all
-    else is text and is escaped here. `config` may be nested; `facts` are further lines of the last section, say hardware.
+    `summary` is the one sentence to remember. `audit` is HTML that its maker has already escaped, its headings from h3
+    down; all else is text and is escaped here. `config` may be nested; `facts` are further lines of the last section,
+    say hardware.
     """
 
     title: str

@@ -1,4 +1,6 @@
-"""Dots with whiskers: the same figure of several methods on one axis, say an estimate with its standard error beside the truth."""
+"""Dots with whiskers: the same figure of several methods on one axis, say an estimate with its standard error beside
+the truth.
+"""
 
 from dataclasses import dataclass
 
@@ -9,7 +11,9 @@ from naysay.report.numerals import is_missing, show, show_value, tick_digits, ti
 
 @dataclass(frozen=True)
 class Dot:
-    """A value on the axis: its place and its whisker (left end, length), in percent, and its words; `at` is None where it is missing."""
+    """A value on the axis: its place and its whisker (left end, length), in percent, and its words; `at` is None where
+    it is missing.
+    """
 
     at: float | None
     whisker: tuple[float, float] | None
@@ -27,7 +31,9 @@ class Dots:
 
 
 def draw_dots(results: Results) -> Dots | None:
-    """The columns in `results.drawn` on one axis (they share the unit of the first), or None where nothing was measured."""
+    """The columns in `results.drawn` on one axis (they share the unit of the first), or None where nothing was
+    measured.
+    """
     drawn = [(index, column) for index, column in enumerate(results.columns) if column.name in results.drawn]
     ends = [end for method in results.methods for index, _ in drawn for end in _ends(method.values[index])]
     if not ends:

@@ -1,4 +1,6 @@
-"""Heat maps as real tables: each cell holds its number for readers and its share of the scale for the eye, so both are one thing."""
+"""Heat maps as real tables: each cell holds its number for readers and its share of the scale for the eye, so both are
+one thing.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +30,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Heat:
-    """A drawn heat map: the longest row name's length, cells by row, the sentence that says what is seen, and what was left out."""
+    """A drawn heat map: the longest row name's length, cells by row, the sentence that says what is seen, and what was
+    left out.
+    """
 
     source: HeatMap
     head: int
@@ -49,7 +53,10 @@ def draw_heat(heat: HeatMap, full: float) -> Heat:
     values = _array(heat)
     shown = values[:MOST, :MOST]
     rows = [
-        (str(name), [Cell(min(1.0, max(0.0, v / full)) if np.isfinite(v) else None, show(v, "%", 0)) for v in row.tolist()])
+        (
+            str(name),
+            [Cell(min(1.0, max(0.0, v / full)) if np.isfinite(v) else None, show(v, "%", 0)) for v in row.tolist()],
+        )
         for name, row in zip(heat.row_names, shown, strict=False)
     ]
     n_rows, n_columns = values.shape
@@ -72,7 +79,8 @@ def _sentence(heat: HeatMap, values: Array) -> str:
         return f"Nothing was measured ({MISSING})."
     row, column = divmod(int(known.argmax()), known.shape[1])
     words = (
-        f"The largest cell is {show_with_unit(values[row, column], '%')}: row {heat.row_names[row]}, column {heat.column_names[column]}."
+        f"The largest cell is {show_with_unit(values[row, column], '%')}: row {heat.row_names[row]}, column "
+        f"{heat.column_names[column]}."
     )
     if list(heat.row_names) == list(heat.column_names):
         words += f" The diagonal has a mean of {show_with_unit(float(np.nanmean(np.diag(values))), '%')}."

@@ -1,4 +1,6 @@
-"""Items for the eye: images as PNG data URIs, and each item's prediction, labels and neighbours as words and strips of label mass."""
+"""Items for the eye: images as PNG data URIs, and each item's prediction, labels and neighbours as words and strips of
+label mass.
+"""
 
 import base64
 import io
@@ -12,7 +14,8 @@ from naysay.report.data import Array, Item, class_name
 from naysay.report.heat import Cell
 from naysay.report.numerals import show, show_with_unit
 
-LARGE, SMALL = 128, 64  # pixels on the longer side; a photograph is scaled down to it, a small image is enlarged by the browser
+# pixels on the longer side; a photograph is scaled down to it, a small image is enlarged by the browser
+LARGE, SMALL = 128, 64
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,11 @@ class View:
 
 def view(item: Item, classes: Sequence[str], side: int = LARGE) -> View:
     """What the page shows of an item and of its neighbours."""
-    p = None if item.probabilities is None else np.array([np.nan if v is None else v for v in item.probabilities], float)
+    p = (
+        None
+        if item.probabilities is None
+        else np.array([np.nan if v is None else v for v in item.probabilities], float)
+    )
     order = [] if p is None else np.argsort(-np.nan_to_num(p), kind="stable").tolist()
     predicted = item.predicted if item.predicted is not None else next(iter(order), None)
     runner_up = next((k for k in order if k != predicted), None)
@@ -68,9 +75,14 @@ def png_uri(image: Array, side: int = LARGE) -> str:
     pixels = np.asarray(image)
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]
-    if pixels.dtype != np.uint8 or not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (3, 4))) or not pixels.size:
+    if (
+        pixels.dtype != np.uint8
+        or not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (3, 4)))
+        or not pixels.size
+    ):
         raise InputError(
-            f"an image must be uint8, (H, W) or (H, W, 1 | 3 | 4), channels last; got shape {np.shape(image)} of {pixels.dtype}. "
+            f"an image must be uint8, (H, W) or (H, W, 1 | 3 | 4), channels last; got shape {np.shape(image)} of "
+            f"{pixels.dtype}. "
             "Scale floats to 0-255 and move the channels to the end."
         )
     picture = Image.fromarray(np.ascontiguousarray(pixels))
@@ -88,5 +100,6 @@ def _strip(item: Item, classes: Sequence[str]) -> list[tuple[str, Cell]]:
     known = [v for v in mass if np.isfinite(v)]
     full, least = max(known, default=0.0) or 1.0, min(known, default=0.0)
     return [
-        (class_name(classes, k), Cell(v / full if np.isfinite(v) else None, show(v, "%", 0), least=v == least)) for k, v in enumerate(mass)
+        (class_name(classes, k), Cell(v / full if np.isfinite(v) else None, show(v, "%", 0), least=v == least))
+        for k, v in enumerate(mass)
     ]

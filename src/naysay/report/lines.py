@@ -1,6 +1,7 @@
 """Line charts as positions in percent of the plot, so that text keeps its size when the page gets narrow.
 
-The lines are SVG paths in a box of 1000 x 1000 that the page stretches; ticks are text at a percentage of its width or height.
+The lines are SVG paths in a box of 1000 x 1000 that the page stretches; ticks are text at a percentage of its width or
+height.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,9 @@ class Tick:
 
 @dataclass(frozen=True)
 class Line:
-    """A series as SVG: its path, its points without neighbours, its band, dash and colour number, and its last value in words."""
+    """A series as SVG: its path, its points without neighbours, its band, dash and colour number, and its last value in
+    words.
+    """
 
     name: str
     path: str
@@ -39,7 +42,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawn line chart: lines, ticks, the sentence that says what is seen, the rows of the data table, and where hovering looks."""
+    """A drawn line chart: lines, ticks, the sentence that says what is seen, the rows of the data table, and where
+    hovering looks.
+    """
 
     source: Curves
     lines: list[Line]
@@ -54,7 +59,9 @@ def draw_curves(curves: Curves) -> Chart | None:
     """The chart of `curves`, or None where nothing was measured."""
     x, ys = _floats(curves.x), [_floats(series.y) for series in curves.series]
     none = np.full(len(x), np.nan)
-    edges = [tuple(none if edge is None else _floats(edge) for edge in (series.low, series.high)) for series in curves.series]
+    edges = [
+        tuple(none if edge is None else _floats(edge) for edge in (series.low, series.high)) for series in curves.series
+    ]
     kept = np.isfinite(x) & np.any([np.isfinite(y) for y in ys], axis=0) if ys else np.zeros(len(x), bool)
     if not kept.any():
         return None
@@ -93,7 +100,10 @@ def draw_curves(curves: Curves) -> Chart | None:
         [Tick((tick - start) / length * 100, show(tick, "", x_digits)) for tick in inner],
         [Tick(float(height(np.array(tick))) / BOX * 100, show(tick, curves.unit, digits - 1)) for tick in y_ticks],
         _sentence(curves, x, ys, digits, x_digits),
-        [[show(float(at), "", x_digits), *(show(float(y[i]), curves.unit, digits) for y in ys)] for i, at in enumerate(x)],
+        [
+            [show(float(at), "", x_digits), *(show(float(y[i]), curves.unit, digits) for y in ys)]
+            for i, at in enumerate(x)
+        ],
         {"x": _rounded(px), "y": [_rounded(height(y)) for y in ys], "colours": [line.colour for line in lines]},
     )
 
@@ -145,7 +155,13 @@ def _sentence(curves: Curves, x: Array, ys: list[Array], digits: int, x_digits: 
     parts = []
     for series, y in zip(curves.series, ys, strict=True):
         known = [show_with_unit(float(value), curves.unit, digits) for value in y[np.isfinite(y)]]
-        moved = f"goes from {known[0]} to {known[-1]}" if len(known) > 1 else f"is {known[0]}" if known else "was not measured"
+        moved = (
+            f"goes from {known[0]} to {known[-1]}"
+            if len(known) > 1
+            else f"is {known[0]}"
+            if known
+            else "was not measured"
+        )
         parts.append(f"{series.name} {moved}")
     return f"From {curves.x_name} {show(float(x[0]), '', x_digits)} to {show(float(x[-1]), '', x_digits)}: {'; '.join(parts)}."
 

@@ -1,4 +1,6 @@
-"""How numbers are written and axes ticked: a fixed number of decimals in a column, round ticks on an axis, "–" for what is missing."""
+"""How numbers are written and axes ticked: a fixed number of decimals in a column, round ticks on an axis, "–" for what
+is missing.
+"""
 
 import math
 
@@ -38,13 +40,17 @@ def show_value(value: Value, unit: str = "", digits: int = 1) -> str:
 
 
 def widen(low: float, high: float) -> tuple[float, float]:
-    """The range of an axis: the range of its values and a little air, but none below a zero or above a one that they keep to."""
+    """The range of an axis: the range of its values and a little air, but none below a zero or above a one that they
+    keep to.
+    """
     air = (high - low) * 0.04 or abs(low) / 10 or 1.0
     return (low if low == 0 else low - air), (max(high, 1.0) if high <= 1 < high + air else high + air)
 
 
 def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Round numbers, 1, 2 or 5 times a power of ten apart, within `low` to `high`: about `wanted` of them, at least two."""
+    """Round numbers, 1, 2 or 5 times a power of ten apart, within `low` to `high`: about `wanted` of them, at least
+    two.
+    """
     power = 10.0 ** math.floor(math.log10((high - low) / wanted))
     steps = [factor * power for factor in (10, 5, 2, 1, 0.5)]
     step = min(steps, key=lambda step: abs(math.log(step * wanted / (high - low))))

@@ -1,7 +1,8 @@
 """The page: one HTML file that holds its styles, its script, its data and its images, and asks the network for nothing.
 
-All text is escaped by the template; data for the script stands in a JSON block without a single `<`; and the page's content security
-policy lets run only the script whose hash it names, so that a class called `<script>` is a class and nothing else.
+All text is escaped by the template; data for the script stands in a JSON block without a single `<`; and the page's
+content security policy lets run only the script whose hash it names, so that a class called `<script>` is a class and
+nothing else.
 """
 
 import base64
@@ -41,7 +42,8 @@ SECTIONS = (
 def write(report: Report, path: str | os.PathLike[str]) -> Path:
     """Write the page to `path`, whole or not at all, and give back the path; a page already there is replaced."""
     path = Path(path)
-    # a file name that is no valid text (a lone surrogate) becomes a character reference, which shows as a replacement character
+    # a file name that is no valid text (a lone surrogate) becomes a character reference, which shows as a replacement
+    # character
     content = render(report).encode("utf-8", "xmlcharrefreplace")
     files.replace(path, content, "Give the path of a file in a folder you own.")
     return path
@@ -53,7 +55,11 @@ def render(report: Report) -> str:
     from markupsafe import Markup
 
     environment = Environment(
-        loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(ASSETS),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.globals.update(show=show, show_value=show_value, show_with_unit=show_with_unit)
     drawn = _draw(report)
@@ -71,7 +77,9 @@ def render(report: Report) -> str:
 
 
 def _draw(report: Report) -> dict[str, Any]:
-    """Each section's content as the template takes it, empty where there is none; audit is HTML by the agreement in `Report`."""
+    """Each section's content as the template takes it, empty where there is none; audit is HTML by the agreement in
+    `Report`.
+    """
     from markupsafe import Markup
 
     full = scale(report.heat_maps)
@@ -92,7 +100,9 @@ def _draw(report: Report) -> dict[str, Any]:
 
 def _hover(drawn: dict[str, Any]) -> dict[str, Any]:
     """What the script needs to find a figure's points under the pointer; the words it takes from the page."""
-    charts = {f"{part}-{index}": chart.hover for part in ("learning", "sharing") for index, chart in enumerate(drawn[part])}
+    charts = {
+        f"{part}-{index}": chart.hover for part in ("learning", "sharing") for index, chart in enumerate(drawn[part])
+    }
     return {"charts": charts, "map": drawn["map"].hover if drawn["map"] else None}
 
 
@@ -116,5 +126,9 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     """A nested config as lines: {"optimizer": {"lr": 0.1}} becomes ("optimizer.lr", "0.1")."""
     lines: list[tuple[str, str]] = []
     for name, value in config.items():
-        lines += _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) and value else [(f"{prefix}{name}", str(value))]
+        lines += (
+            _flat(value, f"{prefix}{name}.")
+            if isinstance(value, Mapping) and value
+            else [(f"{prefix}{name}", str(value))]
+        )
     return lines

@@ -1,4 +1,6 @@
-"""The table of results as the page shows it: what the labels alone tell first, what needs the truth after it, the best in bold."""
+"""The table of results as the page shows it: what the labels alone tell first, what needs the truth after it, the best
+in bold.
+"""
 
 from dataclasses import dataclass
 
@@ -10,7 +12,9 @@ GROUPS = ("From complementary labels alone", "Against the truth", "Cost")
 
 @dataclass(frozen=True)
 class Cell:
-    """A number in the table: its value to sort by ("" where missing), its text, its uncertainty's text, and whether it is the best."""
+    """A number in the table: its value to sort by ("" where missing), its text, its uncertainty's text, and whether it
+    is the best.
+    """
 
     sort: str
     text: str
@@ -20,7 +24,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns in their shown order, their groups (title, first column, how many), which have uncertainties, and the methods' cells."""
+    """The columns in their shown order, their groups (title, first column, how many), which have uncertainties, and the
+    methods' cells.
+    """
 
     columns: list[Column]
     groups: list[tuple[str, int, int]]
@@ -32,13 +38,21 @@ def tabulate(results: Results) -> Table:
     """The results with their columns in groups; within a group columns keep their order, and so do the methods."""
     order = sorted(range(len(results.columns)), key=lambda index: _group(results.columns[index]))
     columns = [results.columns[index] for index in order]
-    best = [_best(column, [method.values[index] for method in results.methods]) for index, column in zip(order, columns, strict=True)]
+    best = [
+        _best(column, [method.values[index] for method in results.methods])
+        for index, column in zip(order, columns, strict=True)
+    ]
     rows = [
-        (method, [_cell(method.values[index], column, top) for index, column, top in zip(order, columns, best, strict=True)])
+        (
+            method,
+            [_cell(method.values[index], column, top) for index, column, top in zip(order, columns, best, strict=True)],
+        )
         for method in results.methods
     ]
     has_error = [any(cells[index].error for _, cells in rows) for index in range(len(columns))]
-    members = [[index for index, column in enumerate(columns) if _group(column) == group] for group in range(len(GROUPS))]
+    members = [
+        [index for index, column in enumerate(columns) if _group(column) == group] for group in range(len(GROUPS))
+    ]
     groups = [(title, found[0], len(found)) for title, found in zip(GROUPS, members, strict=True) if found]
     return Table(columns, groups, has_error, rows)
 

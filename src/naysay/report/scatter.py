@@ -1,6 +1,8 @@
-"""The feature map: one SVG polyline for each class whose corners carry a marker, so a point costs a few bytes and takes the page's colours.
+"""The feature map: one SVG polyline for each class whose corners carry a marker, so a point costs a few bytes and takes
+the page's colours.
 
-Classes differ by colour and by shape (50 pairs before one repeats), and each one's name stands at the middle of its points.
+Classes differ by colour and by shape (50 pairs before one repeats), and each one's name stands at the middle of its
+points.
 """
 
 from collections.abc import Sequence
@@ -27,8 +29,8 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class Cluster:
-    """A class on the map: its number and name, colour and shape, its points, the middle of them in percent, whether there
-    is room for its name there, how many they are, and its line in the table.
+    """A class on the map: its number and name, colour and shape, its points, the middle of them in percent, whether
+    there is room for its name there, how many they are, and its line in the table.
     """
 
     number: int
@@ -67,7 +69,11 @@ def draw_map(source: FeatureMap, classes: Sequence[str]) -> Map | None:
     xy, height = _place(points[kept])
     predicted = np.asarray(source.predicted)[kept]
     truth = None if source.y_true is None else np.asarray(source.y_true)[kept]
-    sure = None if source.probability is None else np.array([np.nan if p is None else p for p in source.probability], float)[kept]
+    sure = (
+        None
+        if source.probability is None
+        else np.array([np.nan if p is None else p for p in source.probability], float)[kept]
+    )
     wrong = np.zeros(len(kept), bool) if truth is None else predicted != truth
     clusters = []
     for number in np.unique(predicted).tolist():
@@ -79,11 +85,19 @@ def draw_map(source: FeatureMap, classes: Sequence[str]) -> Map | None:
         colour, shape = number % 10, SHAPES[(number + number // 10) % len(SHAPES)]
         left, top = float(middle[0]) / BOX * 100, float(middle[1]) / height * 100
         name = class_name(classes, number)
-        clusters.append(Cluster(number, name, colour, shape, _points(xy[mine]), left, top, True, int(mine.sum()), cells))
+        clusters.append(
+            Cluster(number, name, colour, shape, _points(xy[mine]), left, top, True, int(mine.sum()), cells)
+        )
     clusters = _without_overlap(clusters, height)
     largest = max(clusters, key=lambda cluster: cluster.count)
-    named = [str(name) for name in source.names] if source.names is not None else [str(row) for row in range(len(points))]
-    given = [] if source.labels is None else [[int(label) for label in source.labels[row] if label >= 0] for row in kept.tolist()]
+    named = (
+        [str(name) for name in source.names] if source.names is not None else [str(row) for row in range(len(points))]
+    )
+    given = (
+        []
+        if source.labels is None
+        else [[int(label) for label in source.labels[row] if label >= 0] for row in kept.tolist()]
+    )
     return Map(
         source,
         height,
@@ -97,7 +111,8 @@ def draw_map(source: FeatureMap, classes: Sequence[str]) -> Map | None:
             *([] if sure is None else ["mean probability, %"]),
             *([] if truth is None else ["correct, % (truth)"]),
         ],
-        f"{len(kept):,} items in {len(clusters)} predicted classes. The largest is {largest.name} with {largest.count:,} items "
+        f"{len(kept):,} items in {len(clusters)} predicted classes. The largest is {largest.name} with "
+        f"{largest.count:,} items "
         f"({show_with_unit(largest.count / len(kept), '%', 0)}).",
         {
             "x": xy[:, 0].tolist(),

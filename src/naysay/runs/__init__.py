@@ -5,7 +5,8 @@
     write(fitted, data, "RUN")                              # model.safetensors, run.json, records.jsonl, audit.json, report.*
     run = Run.load("RUN"); run.predict(x)                   # classes and probabilities of new rows
 
-Nothing here takes an ordinary label. Where the truth is known it stays with an `Oracle`, which a run may ask for figures and cannot read.
+Nothing here takes an ordinary label. Where the truth is known it stays with an `Oracle`, which a run may ask for
+figures and cannot read.
 """
 
 from naysay.runs.classes import Classes, settle

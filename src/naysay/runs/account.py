@@ -1,6 +1,8 @@
-"""What the report needs of a run's rows, as plain arrays in one .npz: so that the report can be drawn again from the run folder alone.
+"""What the report needs of a run's rows, as plain arrays in one .npz: so that the report can be drawn again from the
+run folder alone.
 
-Rows that are shown (examples, their neighbours, doubtful items) lie once in a pool; `examples` and `doubtful` number rows of the pool.
+Rows that are shown (examples, their neighbours, doubtful items) lie once in a pool; `examples` and `doubtful` number
+rows of the pool.
 """
 
 from typing import Any
@@ -73,7 +75,9 @@ def _examples(fitted: Fitted, n: int) -> Tensor:
 def _by_class(comp: Tensor, predicted: Tensor) -> NDArray[np.float32]:
     """The mean labels (K, K) of the labelled rows of each predicted class; NaN where no row was predicted so."""
     labelled = comp.sum(1) > 0
-    total = torch.zeros(comp.shape[1], comp.shape[1], dtype=torch.float64).index_add_(0, predicted[labelled], comp[labelled].double())
+    total = torch.zeros(comp.shape[1], comp.shape[1], dtype=torch.float64).index_add_(
+        0, predicted[labelled], comp[labelled].double()
+    )
     count = torch.bincount(predicted[labelled], minlength=comp.shape[1])[:, None]
     return torch.where(count > 0, total / count, torch.nan).float().numpy()
 

@@ -1,7 +1,9 @@
-"""Class names as people write them: which are classes, which are one class in two spellings, and in what order they stand.
+"""Class names as people write them: which are classes, which are one class in two spellings, and in what order they
+stand.
 
-Two names are taken for one class when they differ only in case, in white space or in how Unicode composes a letter ("Café", "cafe\u0301 ").
-That is an error, because guessing either way would be silent: merge them, or name both as classes.
+Two names are taken for one class when they differ only in case, in white space or in how Unicode composes a letter
+("Café", "cafe\u0301 "). That is an error, because guessing either way would be silent: merge them, or name both as
+classes.
 """
 
 import unicodedata
@@ -15,7 +17,9 @@ UNLABELLED = "-1"  # where every other label is a whole number, as in arrays of 
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes in order, and for each text that was given the number of its class; texts that say "no label" are not in it."""
+    """The classes in order, and for each text that was given the number of its class; texts that say "no label" are not
+    in it.
+    """
 
     names: tuple[str, ...]
     number: Mapping[str, int]
@@ -25,12 +29,20 @@ class Classes:
         return None if text is None or text not in self.number else self.names[self.number[text]]
 
 
-def settle(counts: Mapping[str, int], wanted: Sequence[str] | None = None, *, merge: bool = False, who: str = "a label") -> Classes:
-    """The classes of texts that were given so many times each: `wanted` in its order, or all of them, whole numbers by size.
+def settle(
+    counts: Mapping[str, int], wanted: Sequence[str] | None = None, *, merge: bool = False, who: str = "a label"
+) -> Classes:
+    """The classes of texts that were given so many times each: `wanted` in its order, or all of them, whole numbers by
+    size.
 
-    merge: texts that differ only in spelling are one class, written as most of them are (or as in `wanted`). who: whose texts they are.
+    merge: texts that differ only in spelling are one class, written as most of them are (or as in `wanted`). who: whose
+    texts they are.
     """
-    texts = [text for text in counts if not (text == UNLABELLED and _numbers(set(counts) - {UNLABELLED}) and text not in (wanted or ()))]
+    texts = [
+        text
+        for text in counts
+        if not (text == UNLABELLED and _numbers(set(counts) - {UNLABELLED}) and text not in (wanted or ()))
+    ]
     if wanted is not None:
         return _among(texts, tuple(wanted), merge, who)
     alike: dict[str, list[str]] = {}
@@ -39,7 +51,8 @@ def settle(counts: Mapping[str, int], wanted: Sequence[str] | None = None, *, me
     for spellings in alike.values():
         if len(spellings) > 1 and not merge:
             raise InputError(
-                f"one class is spelled in {len(spellings)} ways, {' and '.join(map(repr, spellings[:3]))}: correct them, "
+                f"one class is spelled in {len(spellings)} ways, {' and '.join(map(repr, spellings[:3]))}: correct "
+                "them, "
                 "take them for one with --merge-spelling (merge=True), or name each with --classes if they differ."
             )
     stands = {text: max(spellings, key=lambda name: counts[name]) for spellings in alike.values() for text in spellings}
@@ -62,7 +75,9 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 def _among(texts: Sequence[str], wanted: tuple[str, ...], merge: bool, who: str) -> Classes:
     twice = next((name for i, name in enumerate(wanted) if name in wanted[:i] or not name), None)
     if twice is not None:
-        raise InputError(f"the classes must be different names, none of them empty; got {twice!r}{' twice' if twice else ''}.")
+        raise InputError(
+            f"the classes must be different names, none of them empty; got {twice!r}{' twice' if twice else ''}."
+        )
     place = {name: k for k, name in enumerate(wanted)}
     by_key = {spelling_key(name): k for name, k in place.items()}
     found = dict(place)
@@ -71,8 +86,14 @@ def _among(texts: Sequence[str], wanted: tuple[str, ...], merge: bool, who: str)
         if text in place:
             continue
         if near is None or not merge:
-            hint = "name all classes with --classes" if near is None else f"take it for {wanted[near]!r} with --merge-spelling (merge=True)"
-            raise InputError(f"{who} names the class {text!r}, which is not among the classes {_few(wanted)}. Correct it, or {hint}.")
+            hint = (
+                "name all classes with --classes"
+                if near is None
+                else f"take it for {wanted[near]!r} with --merge-spelling (merge=True)"
+            )
+            raise InputError(
+                f"{who} names the class {text!r}, which is not among the classes {_few(wanted)}. Correct it, or {hint}."
+            )
         found[text] = near
     return Classes(wanted, found)
 
@@ -80,7 +101,9 @@ def _among(texts: Sequence[str], wanted: tuple[str, ...], merge: bool, who: str)
 def _numbers(names: Iterable[str]) -> bool:
     names = list(names)
     # ASCII only: int() also reads digits that no program wrote, and str.isdecimal has no sign
-    return bool(names) and all(name.removeprefix("-").isdecimal() and name.isascii() and len(name) < 19 for name in names)
+    return bool(names) and all(
+        name.removeprefix("-").isdecimal() and name.isascii() and len(name) < 19 for name in names
+    )
 
 
 def _few(names: Sequence[str]) -> str:

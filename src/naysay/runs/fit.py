@@ -1,9 +1,10 @@
 """The run: audit the labels, hold some out, share the rest between neighbours, train, judge by the labels held out.
 
-Each scheme is trained on the same rows and judged on the same held-out ones, so that their difference is paired and far sharper than
-either estimate alone. Held-out labels take no part in sharing; they are drawn from the labelled rows, as the others could not judge.
-What was judged is what is kept: the model is not trained again on all rows. Several processes prepare alike, take their labels from the
-first one, and share the training.
+Each scheme is trained on the same rows and judged on the same held-out ones, so that their difference is paired and far
+sharper than either estimate alone. Held-out labels take no part in sharing; they are drawn from the labelled rows, as
+the others could not judge.
+What was judged is what is kept: the model is not trained again on all rows. Several processes prepare alike, take their
+labels from the first one, and share the training.
 """
 
 import time
@@ -37,7 +38,9 @@ class Oracle(Protocol):
     """What the truth says, for those who have it: it gives figures for the records, and a run cannot see behind it."""
 
     def observer(self, rows: Tensor, held: Tensor, given: Tensor, shared: Tensor) -> Observer:
-        """What training calls after each epoch: `rows` and `held` number the training and held-out rows; labels are (len(rows), K)."""
+        """What training calls after each epoch: `rows` and `held` number the training and held-out rows; labels are
+        (len(rows), K).
+        """
 
     def of_labels(self, rows: Tensor, shared: Tensor) -> dict[str, float]:
         """Figures on the labels (len(rows), K) that training takes."""
@@ -63,7 +66,8 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A finished run. `rows` and `held` number the training and held-out rows; `graph` joins the former (None where nothing was shared).
+    """A finished run. `rows` and `held` number the training and held-out rows; `graph` joins the former (None where
+    nothing was shared).
 
     versus: the chosen attempt minus each other one, paired on the held-out rows.
     """
@@ -96,7 +100,8 @@ def fit(
     tell: Tell = print,
     fabric: "Fabric | None" = None,
 ) -> Fitted:
-    """Run `settings` on the data. `progress`: a bar while training (None: on a terminal); `tell` gets a line at each step.
+    """Run `settings` on the data. `progress`: a bar while training (None: on a terminal); `tell` gets a line at each
+    step.
 
     fabric: for devices other than one (`training.spread`); every process calls this with the same arguments.
     """
@@ -116,7 +121,11 @@ def fit(
         if advice.level == "act":
             tell(f"audit: {advice.text}")
     rows, held = split(data.comp, settings.held_out, settings.config.seed)
-    T = None if settings.assume == "uniform" else estimated_transition(data.comp[rows], space, rows, settings.config.seed)
+    T = (
+        None
+        if settings.assume == "uniform"
+        else estimated_transition(data.comp[rows], space, rows, settings.config.seed)
+    )
     T = _first(fabric, T)
     part = Part(data.items.x, rows, held, data.comp[rows], HeldOut(data.items.x[held.numpy()], data.comp[held]), T)
     graph, n, n_classes = None, len(rows), len(data.classes)
@@ -129,14 +138,20 @@ def fit(
         tell(f"training with scheme {scheme}, {settings.config.epochs} epochs")
         attempts.append(_attempt(scheme, graph, part, settings, oracle=oracle, progress=progress, fabric=fabric))
     best = max(range(len(attempts)), key=lambda at: attempts[at].estimate.value)
-    versus = {other.scheme: selection.compare(attempts[best].estimate, other.estimate) for at, other in enumerate(attempts) if at != best}
+    versus = {
+        other.scheme: selection.compare(attempts[best].estimate, other.estimate)
+        for at, other in enumerate(attempts)
+        if at != best
+    }
     seconds, processes = time.perf_counter() - started, 1 if fabric is None else fabric.world_size
     return Fitted(settings, found, space, tuple(attempts), best, versus, rows, held, graph, T, seconds, processes)
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What every attempt shares: all rows, which of them train and which are held out, the labels given to the former, the judge, and T."""
+    """What every attempt shares: all rows, which of them train and which are held out, the labels given to the former,
+    the judge, and T.
+    """
 
     x: Any
     rows: Tensor
@@ -147,10 +162,14 @@ class Part:
 
 
 def split(comp: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Numbers of the rows to train on and to hold out: a `share` of the labelled rows is held out, unlabelled rows only receive."""
+    """Numbers of the rows to train on and to hold out: a `share` of the labelled rows is held out, unlabelled rows only
+    receive.
+    """
     labelled = comp.sum(1).nonzero()[:, 0]
     if not len(labelled):
-        raise InputError(f"no row has a label; got {len(comp)} rows without any. Check that the label column was read at all.")
+        raise InputError(
+            f"no row has a label; got {len(comp)} rows without any. Check that the label column was read at all."
+        )
     _, held = selection.hold_out(len(labelled), share, seed)
     keep = torch.ones(len(comp), dtype=torch.bool)
     keep[labelled[held]] = False
@@ -158,12 +177,16 @@ def split(comp: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def estimated_transition(given: Tensor, space: Space, rows: Tensor, seed: int) -> Tensor:
-    """T (K, K) as an audit of the training `rows` alone estimates it: the held-out labels judge what was fitted, so they take no part."""
+    """T (K, K) as an audit of the training `rows` alone estimates it: the held-out labels judge what was fitted, so
+    they take no part.
+    """
     found = audit(given, features=space.features[rows.numpy()], metric=space.metric, seed=seed)
     near = found.neighbourhood
     if near is None or not near.told:
         why = "; ".join(found.not_told) or "an item's neighbours say nothing about its labels in this space"
-        raise InputError(f"how labels come about cannot be estimated here: {why} Assume uniform labels, or give other features.")
+        raise InputError(
+            f"how labels come about cannot be estimated here: {why} Assume uniform labels, or give other features."
+        )
     T = torch.tensor(near.transition, dtype=torch.float64)
     return T / T.sum(1, keepdim=True)
 
@@ -195,7 +218,14 @@ def _attempt(
     else:
         observer = oracle.observer(rows, part.held, part.given[reached], shared[reached])
     trained = train(
-        settings.config, x, shared[reached], T=part.T, held_out=part.judge, observers=[observer], progress=progress, fabric=fabric
+        settings.config,
+        x,
+        shared[reached],
+        T=part.T,
+        held_out=part.judge,
+        observers=[observer],
+        progress=progress,
+        fabric=fabric,
     )
     estimate = selection.ure_accuracy(trained.predictor.predict(part.judge.x).cpu(), part.judge.comp, part.T)
     truth = {} if oracle is None else oracle.of_labels(part.rows, shared)
@@ -203,7 +233,9 @@ def _attempt(
 
 
 def _confidence(x: Any, given: Tensor, shared: Tensor) -> Observer:
-    """The mean confidence on the labels given and on the labels shared, of evenly spread training rows: what can be seen without truth."""
+    """The mean confidence on the labels given and on the labels shared, of evenly spread training rows: what can be
+    seen without truth.
+    """
     step = max(1, len(given) // LOOKED_AT)
     looked, given, shared = x[::step], given[::step], shared[::step]
     labelled = given.sum(1) > 0

@@ -52,7 +52,9 @@ def write(
     fitted.chosen.predictor.save(folder / "model.safetensors")
     _write_json(folder / "run.json", about)
     _write_json(folder / "audit.json", fitted.audit.as_dict())
-    (folder / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in _records(fitted, about)), encoding="utf-8")
+    (folder / "records.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in _records(fitted, about)), encoding="utf-8"
+    )
     with (folder / "report.npz").open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
     page.write(build(folder), folder / "report.html")
@@ -130,7 +132,10 @@ class Run:
         predictor = Predictor.load(folder / "model.safetensors", device=device)
         described = predictor.description()["n_classes"]
         if not {"classes", "input"} <= about.keys() or len(about["classes"]) != described:
-            raise InputError(f"{folder / 'run.json'} does not belong to the model beside it ({described} classes). Fit the run again.")
+            raise InputError(
+                f"{folder / 'run.json'} does not belong to the model beside it ({described} classes). Fit the run "
+                "again."
+            )
         return cls(folder, about, predictor)
 
     @property

@@ -13,7 +13,8 @@ from naysay.datasets import Items
 class Labelled:
     """n items, their labels `comp` (n, K) and the names of the K classes.
 
-    table: the long rows the labels came from, columns item, label and perhaps annotator and options; None where they came otherwise.
+    table: the long rows the labels came from, columns item, label and perhaps annotator and options; None where they
+    came otherwise.
     origin: where all this comes from, for the record (JSON).
     """
 

@@ -7,7 +7,9 @@ from naysay.training import Predictor
 
 
 def probabilities(predictor: Predictor, logits: Tensor) -> Tensor:
-    """The probability (n, K) of each class; for cpe-i, whose outputs estimate the labels, the classes that would explain them."""
+    """The probability (n, K) of each class; for cpe-i, whose outputs estimate the labels, the classes that would
+    explain them.
+    """
     p = logits.double().softmax(1)
     if predictor.config.loss != "cpe-i":
         return p.float()

@@ -95,12 +95,22 @@ def _key_figures(about: dict[str, Any], chosen: dict[str, Any]) -> list[KeyFigur
             Value(chosen["estimate"], chosen["standard_error"]),
             note=f"from {chosen['held_out_rows']:,} held-out complementary labels; ± one standard error",
         ),
-        KeyFigure("items", Value(about["data"]["rows"]), unit="", digits=0, note=f"{about['training_rows']:,} trained on"),
-        KeyFigure("labels per labelled item", Value(labels["mean"]), unit="", digits=2, note=f"{labels['labels']:,} labels in all"),
+        KeyFigure(
+            "items", Value(about["data"]["rows"]), unit="", digits=0, note=f"{about['training_rows']:,} trained on"
+        ),
+        KeyFigure(
+            "labels per labelled item",
+            Value(labels["mean"]),
+            unit="",
+            digits=2,
+            note=f"{labels['labels']:,} labels in all",
+        ),
     ]
     if "test_accuracy" in chosen["truth"]:
         note = f"on {about['data'].get('tested_on', 'the held-out items')}; {TRUTH}"
-        figures.insert(1, KeyFigure("test accuracy", Value(chosen["truth"]["test_accuracy"]), note=note, needs_truth=True))
+        figures.insert(
+            1, KeyFigure("test accuracy", Value(chosen["truth"]["test_accuracy"]), note=note, needs_truth=True)
+        )
     return figures
 
 
@@ -138,19 +148,35 @@ def _difference(row: dict[str, Any]) -> str:
 
 
 def _learning(epochs: list[dict[str, Any]], about: dict[str, Any]) -> list[Curves]:
-    by_scheme = {row["scheme"]: [line for line in epochs if line["scheme"] == row["scheme"]] for row in about["results"]}
+    by_scheme = {
+        row["scheme"]: [line for line in epochs if line["scheme"] == row["scheme"]] for row in about["results"]
+    }
     x = [line["epoch"] for line in max(by_scheme.values(), key=len)]
     estimates = [_band(scheme, lines) for scheme, lines in by_scheme.items()]
     curves = [
-        Curves("Estimated accuracy on the held-out rows", x, estimates, note="From complementary labels; bands are ± one standard error.")
+        Curves(
+            "Estimated accuracy on the held-out rows",
+            x,
+            estimates,
+            note="From complementary labels; bands are ± one standard error.",
+        )
     ]
     if any("test_accuracy" in line for line in epochs):
-        tested = [Series(scheme, [line.get("test_accuracy") for line in lines], needs_truth=True) for scheme, lines in by_scheme.items()]
+        tested = [
+            Series(scheme, [line.get("test_accuracy") for line in lines], needs_truth=True)
+            for scheme, lines in by_scheme.items()
+        ]
         curves.append(Curves("Test accuracy", x, tested, note=f"Against the truth, {TRUTH}."))
     losses = [Series(scheme, [line["loss"] for line in lines]) for scheme, lines in by_scheme.items()]
     return [
         *curves,
-        Curves("Training loss", x, losses, unit="", note="The schemes train on different labels, so compare shapes, not heights."),
+        Curves(
+            "Training loss",
+            x,
+            losses,
+            unit="",
+            note="The schemes train on different labels, so compare shapes, not heights.",
+        ),
     ]
 
 
@@ -168,13 +194,21 @@ def _sharing(lines: list[dict[str, Any]]) -> list[Curves]:
         if any(name in line for line in lines)
     ]
     curves = [
-        Curves("Confidence on classes that items are not", x, series, note="Mean probability that the model gives them; less is better.")
+        Curves(
+            "Confidence on classes that items are not",
+            x,
+            series,
+            note="Mean probability that the model gives them; less is better.",
+        )
     ]
     if any("sharing_efficiency" in line for line in lines):
         efficiency = Series("sharing efficiency", [line.get("sharing_efficiency") for line in lines], needs_truth=True)
         curves.append(
             Curves(
-                "Sharing efficiency", x, [efficiency], note="How much of what was never said about an item the model learnt from others."
+                "Sharing efficiency",
+                x,
+                [efficiency],
+                note="How much of what was never said about an item the model learnt from others.",
             )
         )
     return curves

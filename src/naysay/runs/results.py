@@ -46,7 +46,10 @@ def caveats(fitted: Fitted) -> list[str]:
     near = fitted.audit.neighbourhood
     if fitted.T is not None or near is None or not near.told or near.bias.effect_low <= MEDIUM:
         return []
-    return ["The estimates assume even naming, and the audit finds the labels biased: try --assume estimated, and see the audit."]
+    return [
+        "The estimates assume even naming, and the audit finds the labels biased: try --assume estimated, and see the "
+        "audit."
+    ]
 
 
 def _and(names: list[str]) -> str:
@@ -62,7 +65,9 @@ def results(fitted: Fitted) -> list[dict[str, Any]]:
             "estimate": attempt.estimate.value,
             "standard_error": attempt.estimate.standard_error,
             "held_out_rows": len(attempt.estimate.rows),
-            "chosen_minus_this": dataclasses.asdict(fitted.versus[attempt.scheme]) if attempt.scheme in fitted.versus else None,
+            "chosen_minus_this": dataclasses.asdict(fitted.versus[attempt.scheme])
+            if attempt.scheme in fitted.versus
+            else None,
             "sharing": attempt.sharing.as_dict(),
             "truth": {**attempt.oracle, **_oracle_figures(attempt.trained)},
             "seconds": round(attempt.seconds, 3),

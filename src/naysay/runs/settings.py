@@ -35,10 +35,12 @@ def batch_size_for(n_rows: int) -> int:
 
 @dataclass(frozen=True)
 class Settings:
-    """One run. schemes: those that are tried and compared. The settings of sharing are `naysay.augment`'s; gamma is read off the distances.
+    """One run. schemes: those that are tried and compared. The settings of sharing are `naysay.augment`'s; gamma is
+    read off the distances.
 
-    held_out: the share of the labelled rows by which the schemes are judged. assume: how labels are taken to come about by losses and
-    estimates that need to know it, every wrong class alike ("uniform") or as an audit of the training rows estimates ("estimated").
+    held_out: the share of the labelled rows by which the schemes are judged. assume: how labels are taken to come about
+    by losses and estimates that need to know it, every wrong class alike ("uniform") or as an audit of the training
+    rows estimates ("estimated").
     space, encoder: the features in which neighbours are looked up (see `find_space`).
     """
 
@@ -67,11 +69,18 @@ class Settings:
         if self.assume not in ASSUMPTIONS:
             raise unknown("assumption", self.assume, ASSUMPTIONS)
         if not 0 < self.held_out < 1:
-            raise InputError(f"held_out must be a share between 0 and 1; got {self.held_out}. 0.1 keeps a tenth of the labels for judging.")
+            raise InputError(
+                f"held_out must be a share between 0 and 1; got {self.held_out}. 0.1 keeps a tenth of the labels for "
+                "judging."
+            )
 
     def neighbours(self, scheme: str, n_rows: int, n_classes: int) -> int:
         """How many neighbours a scheme looks at among so many rows."""
-        return neighbours_for(scheme, n_rows, n_classes) if self.n_neighbors is None else max(1, min(self.n_neighbors, n_rows - 1))
+        return (
+            neighbours_for(scheme, n_rows, n_classes)
+            if self.n_neighbors is None
+            else max(1, min(self.n_neighbors, n_rows - 1))
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The settings by name, ready for JSON."""

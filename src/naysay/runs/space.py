@@ -1,9 +1,9 @@
 """The space in which labels are shared: what counts as near for tables, embeddings and images.
 
-A table's columns have units of their own, so they are standardised; an embedding's directions mean more than its lengths, so its rows are
-compared by angle. Images go through an encoder where there is one. Else they are compared by their pixels, which share a unit already
-(standardising them blows up the corners: on digits it costs 4 points of the labels' accuracy), or by the first principal components
-where pixels are many.
+A table's columns have units of their own, so they are standardised; an embedding's directions mean more than its
+lengths, so its rows are compared by angle. Images go through an encoder where there is one. Else they are compared by
+their pixels, which share a unit already (standardising them blows up the corners: on digits it costs 4 points of the
+labels' accuracy), or by the first principal components where pixels are many.
 """
 
 import re
@@ -30,9 +30,11 @@ class Space:
 
 
 def find_space(items: Items, how: str = "auto", encoder: str | Path | None = None) -> Space:
-    """The space of the items: "standardised" columns or pixels, "cosine" (rows as they are, by angle), "pca" or "raw"; "auto" chooses.
+    """The space of the items: "standardised" columns or pixels, "cosine" (rows as they are, by angle), "pca" or "raw";
+    "auto" chooses.
 
-    encoder: the file of an encoder for images, or of ready-made embeddings, a row for each item (see `naysay.features.extract`).
+    encoder: the file of an encoder for images, or of ready-made embeddings, a row for each item (see
+    `naysay.features.extract`).
     """
     if how not in SPACES:
         raise unknown("space", how, SPACES)
@@ -40,7 +42,8 @@ def find_space(items: Items, how: str = "auto", encoder: str | Path | None = Non
     if encoder is not None:
         if not images and Path(encoder).suffix.lower() == ".safetensors":
             raise InputError(
-                "an encoder turns images into features; got a table, whose columns are features already. Leave the encoder out."
+                "an encoder turns images into features; got a table, whose columns are features already. Leave the "
+                "encoder out."
             )
         return Space(extract(encoder, items.x), "cosine", f"{Path(encoder).name}, by angle")
     if how == "auto":
@@ -53,7 +56,11 @@ def find_space(items: Items, how: str = "auto", encoder: str | Path | None = Non
     if how == "pca":
         kept = min(COMPONENTS, flat.shape[1], len(flat))
         return Space(pca(items.x, kept), "euclidean", f"{kept} principal components of the {what}")
-    return Space(flat, "cosine" if how == "cosine" else "euclidean", f"{what} as they are" + (", by angle" if how == "cosine" else ""))
+    return Space(
+        flat,
+        "cosine" if how == "cosine" else "euclidean",
+        f"{what} as they are" + (", by angle" if how == "cosine" else ""),
+    )
 
 
 def is_embedding(items: Items) -> bool:

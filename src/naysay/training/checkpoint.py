@@ -1,7 +1,7 @@
 """Checkpoints: one safetensors file per state, its JSON header saying what it belongs to. Nothing is ever unpickled.
 
-At any moment, a kill -9 included, the name stands for one whole state (`naysay.files`). Everything that a resumed run needs (weights,
-optimiser, epoch, figures so far) is in that one file.
+At any moment, a kill -9 included, the name stands for one whole state (`naysay.files`). Everything that a resumed run
+needs (weights, optimiser, epoch, figures so far) is in that one file.
 """
 
 import hashlib
@@ -21,7 +21,9 @@ FORMAT = "naysay-checkpoint-1"
 
 
 def save(path: Path, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
-    """Write `tensors` and `meta` (JSON) to `path`, atomically: after a crash there is the old file or the new one, whole."""
+    """Write `tensors` and `meta` (JSON) to `path`, atomically: after a crash there is the old file or the new one,
+    whole.
+    """
     from safetensors.torch import save as as_bytes
 
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -37,7 +39,9 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             if header.get("format") != FORMAT:
-                raise InputError(f"{path} is not a checkpoint of this program (format {header.get('format')!r}, wanted {FORMAT!r}).")
+                raise InputError(
+                    f"{path} is not a checkpoint of this program (format {header.get('format')!r}, wanted {FORMAT!r})."
+                )
             return {name: file.get_tensor(name) for name in file.keys()}, json.loads(header["naysay"])  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError, json.JSONDecodeError) as error:
         raise InputError(f"{path} cannot be read as a checkpoint: {error}. Remove it to start over.") from None
@@ -63,13 +67,17 @@ def architecture(module: nn.Module) -> str:
 
 
 def refuse_foreign(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Raise an error that names whatever of the run's identity (config, model, data, labels, ...) differs from the checkpoint's."""
+    """Raise an error that names whatever of the run's identity (config, model, data, labels, ...) differs from the
+    checkpoint's.
+    """
     settings = {name: (found["config"].get(name), value) for name, value in wanted["config"].items()}
     if wanted["config"]["schedule"] == "constant" and not wanted["config"]["warmup_epochs"]:
         del settings["epochs"]  # with no schedule, a longer run is the shorter one continued
     differ = [f"{name} ({was!r}, now {now!r})" for name, (was, now) in settings.items() if was != now]
     differ += [
-        f"the {name} ({found.get(name)}, now {value})" for name, value in wanted.items() if name != "config" and found.get(name) != value
+        f"the {name} ({found.get(name)}, now {value})"
+        for name, value in wanted.items()
+        if name != "config" and found.get(name) != value
     ]
     if differ:
         raise InputError(
@@ -90,11 +98,15 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put the state of `optimizer_tensors` back, each moment laid out in memory as its parameter is (fused kernels rely on it)."""
+    """Put the state of `optimizer_tensors` back, each moment laid out in memory as its parameter is (fused kernels rely
+    on it).
+    """
     state: dict[int, dict[str, Tensor]] = {}
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for name, value in tensors.items():
         _, number, what = name.split(".", 2)
         like = parameters[int(number)]
-        state.setdefault(int(number), {})[what] = torch.empty_like(like).copy_(value) if value.shape == like.shape else value.clone()
+        state.setdefault(int(number), {})[what] = (
+            torch.empty_like(like).copy_(value) if value.shape == like.shape else value.clone()
+        )
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,7 +1,7 @@
 """What a training run is: one frozen record of settings, from keywords or from a TOML or JSON file.
 
-Everything here decides the weights (with the data, the labels and T); where the run happens (devices, folder) is no part of it.
-The defaults train a table or small images in seconds; `PAPER` holds what Lin et al. 2023 use for images.
+Everything here decides the weights (with the data, the labels and T); where the run happens (devices, folder) is no
+part of it. The defaults train a table or small images in seconds; `PAPER` holds what Lin et al. 2023 use for images.
 """
 
 import dataclasses
@@ -44,7 +44,8 @@ class Config:
     momentum: float = 0.9  # sgd's
     schedule: str = "cosine"  # to 0 over the whole run; or "constant"
     warmup_epochs: int = 0  # the learning rate rises linearly from 0
-    normalise: bool = True  # with the training rows' own mean and deviation; else images in [0, 1] and tables as they are
+    # with the training rows' own mean and deviation; else images in [0, 1] and tables as they are
+    normalise: bool = True
     crop: int = 0  # random crop after padding by so many pixels a side
     padding: str = "reflect"
     flip: bool = False  # left to right, every second image at random
@@ -61,7 +62,10 @@ class Config:
             if getattr(self, name) < least:
                 raise InputError(f"{name} must be at least {least}; got {getattr(self, name)}.")
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise InputError(f"learning_rate must be above 0; got {self.learning_rate}. 1e-3 is a good start for adamw, 1e-1 for sgd.")
+            raise InputError(
+                f"learning_rate must be above 0; got {self.learning_rate}. 1e-3 is a good start for adamw, 1e-1 for "
+                "sgd."
+            )
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
             raise InputError(f"weight_decay must be at least 0; got {self.weight_decay}.")
         if self.warmup_epochs >= self.epochs:
@@ -83,7 +87,9 @@ class Config:
             if isinstance(cause := first.get("ctx", {}).get("error"), InputError):
                 raise cause from None
             where = ".".join(str(part) for part in first["loc"])
-            raise InputError(f"setting {where} cannot be {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}.") from None
+            raise InputError(
+                f"setting {where} cannot be {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
+            ) from None
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -107,7 +113,8 @@ class Config:
         return {**dataclasses.asdict(self), "model_options": dict(self.model_options)}
 
 
-# 200 epochs with five of warm-up, crops and flips: the settings behind the paper's main table (Lin et al. 2023, section 6)
+# 200 epochs with five of warm-up, crops and flips: the settings behind the paper's main table (Lin et al. 2023, section
+# 6)
 PAPER = Config(
     model="resnet18",
     epochs=200,

@@ -1,4 +1,6 @@
-"""The run folder: `checkpoint.safetensors` (the last whole epoch), `best.safetensors` (the best by the criterion), `records.jsonl`."""
+"""The run folder: `checkpoint.safetensors` (the last whole epoch), `best.safetensors` (the best by the criterion),
+`records.jsonl`.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,13 +44,19 @@ class RunFolder:
         return self.path / name
 
     def restore(self, learner: Learner, optimizer: torch.optim.Optimizer) -> list[Figures]:
-        """Put the last whole epoch's state into learner and optimiser; the figures of the epochs so far, none for a new run."""
+        """Put the last whole epoch's state into learner and optimiser; the figures of the epochs so far, none for a new
+        run.
+        """
         if not self.resumes:
             return []
         tensors, meta = checkpoint.load(self.checkpoint)
         checkpoint.refuse_foreign(self.checkpoint, meta["identity"], self.identity)
-        learner.load_state_dict({name: value for name, value in tensors.items() if name.startswith(("model.", "transition."))})
-        checkpoint.restore_optimizer(optimizer, {name: value for name, value in tensors.items() if name.startswith("optimizer.")})
+        learner.load_state_dict(
+            {name: value for name, value in tensors.items() if name.startswith(("model.", "transition."))}
+        )
+        checkpoint.restore_optimizer(
+            optimizer, {name: value for name, value in tensors.items() if name.startswith("optimizer.")}
+        )
         return list(meta["history"])
 
     def begin(self, history: Sequence[Figures], learner: Learner, environment: Mapping[str, Any]) -> None:
@@ -56,7 +64,8 @@ class RunFolder:
         for path in (self.checkpoint, self.best, self.records):
             files.sweep(path)
         n_bytes = sum(tensor.numel() * tensor.element_size() for tensor in learner.state_dict().values())
-        # the model with two moments, twice when both an old and a new checkpoint will stand side by side, and the best one
+        # the model with two moments, twice when both an old and a new checkpoint will stand side by side, and the best
+        # one
         files.probe(self.checkpoint, (3 if self.resumes else 7) * n_bytes + (1 << 16))
         run = {"kind": "run", **self.identity, **environment}
         records.rewrite(self.records, [run, *({"kind": "epoch", **figures} for figures in history)])
@@ -66,7 +75,14 @@ class RunFolder:
         return {name: tensor.to(device) for name, tensor in checkpoint.load(self.best)[0].items()}
 
     def save(
-        self, learner: Learner, optimizer: Any, predictor: Predictor, history: Sequence[Figures], is_best: bool, *, last: bool
+        self,
+        learner: Learner,
+        optimizer: Any,
+        predictor: Predictor,
+        history: Sequence[Figures],
+        is_best: bool,
+        *,
+        last: bool,
     ) -> None:
         """Write the epoch that `history` ends with: the best weights, the checkpoint, then the line in the records.
 
@@ -78,7 +94,9 @@ class RunFolder:
             checkpoint.save(self.best, predictor.tensors(), {**predictor.description(), "epoch": len(history)})
         if last or len(history) % self.every == 0:
             state = predictor.tensors() | learner.state_dict() | checkpoint.optimizer_tensors(optimizer)
-            checkpoint.save(self.checkpoint, state, {"identity": self.identity, "history": list(history), **predictor.description()})
+            checkpoint.save(
+                self.checkpoint, state, {"identity": self.identity, "history": list(history), **predictor.description()}
+            )
         records.append(self.records, {"kind": "epoch", **history[-1]})
 
     def finish(self, result: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
-"""Classification without training (Lin et al. 2023, baselines): a point's neighbours' labels estimate how often each class is named
-as wrong there, and the class named least often is predicted; with a T, the class whose row of T is nearest (L1) to the estimate.
+"""Classification without training (Lin et al. 2023, baselines): a point's neighbours' labels estimate how often each
+class is named as wrong there, and the class named least often is predicted; with a T, the class whose row of T is
+nearest (L1) to the estimate.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,9 @@ KS = tuple(2**power for power in range(2, 11))  # 4, 8, ..., 1024
 
 
 def local_distribution(comp: Tensor, near: Tensor) -> Tensor:
-    """The mean (m, K) of the labels `comp` (n, K) of each point's neighbours `near` (m, k); uniform where none is labelled."""
+    """The mean (m, K) of the labels `comp` (n, K) of each point's neighbours `near` (m, k); uniform where none is
+    labelled.
+    """
     total = torch.zeros(len(near), comp.shape[1], dtype=comp.dtype, device=comp.device)
     for column in near.long().unbind(1):  # (m, k, K) at once would not fit in memory for k = 1024
         total += comp[column]
@@ -32,7 +35,9 @@ def decode(distribution: Tensor, T: Tensor | None = None) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class NeighbourDecoder:
-    """Labelled rows in a feature space, ready to predict: features (n, d), comp (n, K), the number of neighbours, and T if known."""
+    """Labelled rows in a feature space, ready to predict: features (n, d), comp (n, K), the number of neighbours, and T
+    if known.
+    """
 
     features: Tensor
     comp: Tensor

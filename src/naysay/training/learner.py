@@ -1,8 +1,10 @@
-"""What is trained: a model together with its loss, so that both are compiled, wrapped and averaged over processes as one module.
+"""What is trained: a model together with its loss, so that both are compiled, wrapped and averaged over processes as
+one module.
 
-`Learner(x, comp)` gives the SUM over rows of the loss's terms. Over several processes, each with its share of the same batch, the
-batch's loss is `combine` of the mean over all rows, which for ure-nn and ure-ga is not the mean of the processes' losses:
-`objective` gives each process a scalar whose gradients, averaged over the processes, are exactly those of that loss.
+`Learner(x, comp)` gives the SUM over rows of the loss's terms. Over several processes, each with its share of the same
+batch, the batch's loss is `combine` of the mean over all rows, which for ure-nn and ure-ga is not the mean of the
+processes' losses: `objective` gives each process a scalar whose gradients, averaged over the processes, are exactly
+those of that loss.
 """
 
 from collections.abc import Iterator
@@ -18,11 +20,14 @@ from naysay.errors import InputError
 from naysay.losses import Loss
 from naysay.training.config import Config
 
-SMALL_STEP = 10_000_000  # multiply-adds of a forward pass; on two busy cores digits took 7 s with one thread and 20 s with two
+# multiply-adds of a forward pass; on two busy cores digits took 7 s with one thread and 20 s with two
+SMALL_STEP = 10_000_000
 
 
 class Learner(nn.Module):
-    """A model, a loss and T: (B, ...) inputs and (B, K) labels, or their bits -> the sum of the loss's terms, () or (K,)."""
+    """A model, a loss and T: (B, ...) inputs and (B, K) labels, or their bits -> the sum of the loss's terms, () or
+    (K,).
+    """
 
     prepared: Tensor  # what the loss needs of T; None where T is trained along
 
@@ -48,12 +53,18 @@ class Learner(nn.Module):
 
 
 def bits(comp: Tensor) -> Tensor:
-    """float32 labels as int32, to pass them through a fabric unchanged: with bf16-mixed it rounds every floating input to 8 bits."""
+    """float32 labels as int32, to pass them through a fabric unchanged: with bf16-mixed it rounds every floating input
+    to 8 bits.
+    """
     return comp.view(torch.int32)
 
 
-def build_learner(config: Config, shape: tuple[int, ...], n_classes: int, T: Tensor | None, model: nn.Module | None = None) -> Learner:
-    """The learner of `config` for inputs of `shape`; `model`, if given, is trained (changed in place) instead of `config.model`."""
+def build_learner(
+    config: Config, shape: tuple[int, ...], n_classes: int, T: Tensor | None, model: nn.Module | None = None
+) -> Learner:
+    """The learner of `config` for inputs of `shape`; `model`, if given, is trained (changed in place) instead of
+    `config.model`.
+    """
     if model is None:
         model = models.build(config.model, shape, n_classes, config.seed, **config.model_options)
     if config.encoder is not None:
@@ -64,7 +75,9 @@ def build_learner(config: Config, shape: tuple[int, ...], n_classes: int, T: Ten
 
 
 def load_encoder(model: nn.Module, path: str | Path) -> None:
-    """Fine-tuning's start: put the weights of a safetensors file (fp16 or fp32, names as in `model.encoder`) into the model's encoder."""
+    """Fine-tuning's start: put the weights of a safetensors file (fp16 or fp32, names as in `model.encoder`) into the
+    model's encoder.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -79,8 +92,10 @@ def load_encoder(model: nn.Module, path: str | Path) -> None:
     wrong = sorted(name for name in expected.keys() | weights.keys() if _shape(expected, name) != _shape(weights, name))
     if wrong:
         raise InputError(
-            f"{path} is not the encoder of this model: {len(wrong)} of {len(expected)} tensors differ, the first being {wrong[0]} "
-            f"(in the file {_shape(weights, wrong[0])}, in the model {_shape(expected, wrong[0])}). Choose the model it was trained as."
+            f"{path} is not the encoder of this model: {len(wrong)} of {len(expected)} tensors differ, the first "
+            f"being {wrong[0]} "
+            f"(in the file {_shape(weights, wrong[0])}, in the model {_shape(expected, wrong[0])}). Choose the model "
+            "it was trained as."
         )
     encoder.load_state_dict(weights)
 
@@ -90,10 +105,11 @@ def _shape(tensors: dict[str, Tensor], name: str) -> tuple[int, ...] | str:
 
 
 def objective(fabric: Any, loss: Loss, share: Tensor) -> Tensor:
-    """The batch's loss, from this process's share of the mean; the processes' average of `share` is the mean over the whole batch.
+    """The batch's loss, from this process's share of the mean; the processes' average of `share` is the mean over the
+    whole batch.
 
-    With m the averaged mean, the value is combine(m), and its gradient is combine'(m) times that of `share`: the processes' average of
-    such gradients is the gradient of combine(m), because m is the average of the shares.
+    With m the averaged mean, the value is combine(m), and its gradient is combine'(m) times that of `share`: the
+    processes' average of such gradients is the gradient of combine(m), because m is the average of the shares.
     """
     if fabric.world_size == 1:
         return loss.combine(share)
@@ -118,15 +134,17 @@ def suitable_threads(learner: nn.Module, batch_size: int) -> Iterator[None]:
 
 
 def should_compile(config: Config, device: torch.device, images_in_all: int) -> bool:
-    """Whether torch.compile is used: "auto" where it pays, a ResNet on a GPU for long enough to make up for the minute it takes."""
+    """Whether torch.compile is used: "auto" where it pays, a ResNet on a GPU for long enough to make up for the minute
+    it takes.
+    """
     if config.compile != "auto":
         return config.compile == "yes"
     return device.type == "cuda" and config.model == "resnet18" and images_in_all >= 1_000_000
 
 
 def compile_learner(learner: Learner, device: torch.device, processes: int) -> Any:
-    """The learner compiled; on one GPU also captured as CUDA graphs, without which the launches of a ResNet-18 step take longer than
-    the step itself (53,000 images/s on an H200 without, 83,000 with).
+    """The learner compiled; on one GPU also captured as CUDA graphs, without which the launches of a ResNet-18 step
+    take longer than the step itself (53,000 images/s on an H200 without, 83,000 with).
     """
     if device.type == "cuda":
         torch.backends.cudnn.benchmark = True  # shapes do not change: let cuDNN time its algorithms once

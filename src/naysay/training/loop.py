@@ -1,8 +1,10 @@
-"""The training loop. Data lives on the device, a batch is one index into it, and everything random is named by the epoch.
+"""The training loop. Data lives on the device, a batch is one index into it, and everything random is named by the
+epoch.
 
-So a run that is killed and resumed, or spread over several processes, takes the same steps. Over several processes each takes its
-share of the same batch; batch normalisation then sees each share's own statistics, and the first process's running ones are kept
-(where that matters, convert the model with torch.nn.SyncBatchNorm.convert_sync_batchnorm and pass it as `model`).
+So a run that is killed and resumed, or spread over several processes, takes the same steps. Over several processes each
+takes its share of the same batch; batch normalisation then sees each share's own statistics, and the first process's
+running ones are kept (where that matters, convert the model with torch.nn.SyncBatchNorm.convert_sync_batchnorm and pass
+it as `model`).
 """
 
 import time
@@ -41,17 +43,33 @@ def train(
     fabric: "Fabric | None" = None,
     progress: bool | None = None,
 ) -> Trained:
-    """Train on rows `x` (n, d), (n, H, W) or (n, H, W, C) with complementary labels `comp` (n, K); T is uniform unless given.
+    """Train on rows `x` (n, d), (n, H, W) or (n, H, W, C) with complementary labels `comp` (n, K); T is uniform unless
+    given.
 
-    held_out: rows with complementary labels, on which each epoch is judged; the best epoch's weights are kept beside the last's.
-    observers: called after each epoch with a `Snapshot`, they return figures for the records (this is where truth may be, never here).
+    held_out: rows with complementary labels, on which each epoch is judged; the best epoch's weights are kept beside
+    the last's.
+    observers: called after each epoch with a `Snapshot`, they return figures for the records (this is where truth may
+    be, never here).
     folder: where checkpoints and records go; a run that was interrupted there is continued (`resume`).
-    model: a module of your own, trained in place, instead of `config.model`. fabric: for devices other than one (see docs/TRAINING.md).
+    model: a module of your own, trained in place, instead of `config.model`. fabric: for devices other than one (see
+    docs/TRAINING.md).
     """
     run = Run.set_up(
-        config, x, comp, T=T, held_out=held_out, folder=folder, resume=resume, every=checkpoint_every, model=model, fabric=fabric
+        config,
+        x,
+        comp,
+        T=T,
+        held_out=held_out,
+        folder=folder,
+        resume=resume,
+        every=checkpoint_every,
+        model=model,
+        fabric=fabric,
     )
-    with suitable_threads(run.module, config.batch_size), records.progress(config.epochs, len(run.history), progress) as show:
+    with (
+        suitable_threads(run.module, config.batch_size),
+        records.progress(config.epochs, len(run.history), progress) as show,
+    ):
         for epoch in range(len(run.history), config.epochs):
             started = time.perf_counter()
             loss = one_epoch(run.fabric, run.learner, run.optimizer, run.data, epoch, whole=run.compiled)
@@ -67,7 +85,9 @@ def train(
     return run.finish()
 
 
-def one_epoch(fabric: "Fabric", learner: Any, optimizer: Any, data: TrainingData, epoch: int, *, whole: bool = False) -> float:
+def one_epoch(
+    fabric: "Fabric", learner: Any, optimizer: Any, data: TrainingData, epoch: int, *, whole: bool = False
+) -> float:
     """Every row once, in batches (`whole`: without a shorter last one); the mean loss over the rows."""
     learner.train()
     batches, views, loss = data.batches(epoch, whole=whole), data.views(epoch), losses.get(data.config.loss)

@@ -1,4 +1,6 @@
-"""Optimisers and learning rates. The rate is a closed formula of the step, so that a resumed run needs no scheduler's state."""
+"""Optimisers and learning rates. The rate is a closed formula of the step, so that a resumed run needs no scheduler's
+state.
+"""
 
 import math
 from collections.abc import Iterable
@@ -14,12 +16,16 @@ def build_optimizer(config: Config, parameters: Iterable[nn.Parameter], device: 
     """AdamW or SGD over `parameters`, in its fused form where torch has one (one kernel instead of a dozen)."""
     fused = device.type in ("cpu", "cuda")
     if config.optimizer == "sgd":
-        return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=config.momentum, weight_decay=config.weight_decay, fused=fused)
+        return torch.optim.SGD(
+            parameters, lr=config.learning_rate, momentum=config.momentum, weight_decay=config.weight_decay, fused=fused
+        )
     return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay, fused=fused)
 
 
 def learning_rate(config: Config, step: int, steps_per_epoch: int) -> float:
-    """The rate at `step`, counted from 0: linear over the warm-up, then constant, or half a cosine down to 0 at the end."""
+    """The rate at `step`, counted from 0: linear over the warm-up, then constant, or half a cosine down to 0 at the
+    end.
+    """
     warmup, total = config.warmup_epochs * steps_per_epoch, config.epochs * steps_per_epoch
     if step < warmup:
         return config.learning_rate * (step + 1) / warmup

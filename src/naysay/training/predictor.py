@@ -38,7 +38,8 @@ class Predictor:
         """The representation (n, d) before the last layer."""
         if not hasattr(self.model, "represent"):
             raise InputError(
-                f"{type(self.model).__name__} has no method represent(x) -> (n, d); give it one, or use a model of naysay.models."
+                f"{type(self.model).__name__} has no method represent(x) -> (n, d); give it one, or use a model of "
+                "naysay.models."
             )
         return torch.cat([self.model.represent(part).float() for part in self._inputs(x)])  # type: ignore[operator]  # checked above
 
@@ -53,10 +54,15 @@ class Predictor:
     def _inputs(self, x: Any) -> Iterator[Tensor]:
         x = as_inputs(x)
         if input_shape(x) != self.shape:
-            raise InputError(f"the model takes rows of shape {self.shape} (images as channels, height, width); got {input_shape(x)}.")
+            raise InputError(
+                f"the model takes rows of shape {self.shape} (images as channels, height, width); got {input_shape(x)}."
+            )
         device = self.normaliser.mean.device
         self.model.eval()
-        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16-mixed"):
+        with (
+            torch.no_grad(),
+            torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16-mixed"),
+        ):
             for part in x.split(BATCH):
                 yield self.normaliser(part.to(device))
 
@@ -80,7 +86,8 @@ class Predictor:
 
     @classmethod
     def load(cls, path: str | Path, model: nn.Module | None = None, device: torch.device | str = "cpu") -> Self:
-        """The predictor of a file that `save` wrote, or of a run folder's checkpoint.safetensors (last epoch) or best.safetensors.
+        """The predictor of a file that `save` wrote, or of a run folder's checkpoint.safetensors (last epoch) or
+        best.safetensors.
 
         A model that is not of naysay.models must be given as `model`, to take the weights.
         """
@@ -90,7 +97,10 @@ class Predictor:
             model = models.build(config.model, shape, meta["n_classes"], config.seed, **config.model_options)
         state = {name.removeprefix("model."): tensor for name, tensor in tensors.items() if name.startswith("model.")}
         if {n: t.shape for n, t in state.items()} != {n: t.shape for n, t in model.state_dict().items()}:
-            raise InputError(f"{path} holds the weights of another model than {type(model).__name__}; pass the model it was trained with.")
+            raise InputError(
+                f"{path} holds the weights of another model than {type(model).__name__}; pass the model it was "
+                "trained with."
+            )
         model.load_state_dict(state)
         normaliser = Normaliser(tensors["normaliser.mean"], tensors["normaliser.deviation"])
         return cls(model.to(device).eval(), normaliser.to(torch.device(device)), config, shape, tensors.get("T"))

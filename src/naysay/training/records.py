@@ -1,6 +1,8 @@
-"""Records: what a run was and how it went, as JSON lines: one "run" line, one "epoch" line per epoch, one "result" line.
+"""Records: what a run was and how it went, as JSON lines: one "run" line, one "epoch" line per epoch, one "result"
+line.
 
-The checkpoint holds the same epoch figures, and a resumed run writes the file anew from them: no epoch is missing or doubled.
+The checkpoint holds the same epoch figures, and a resumed run writes the file anew from them: no epoch is missing or
+doubled.
 """
 
 import datetime
@@ -61,7 +63,9 @@ def processor() -> str:
 def clean(figures: Mapping[str, Any]) -> Figures:
     """Figures as JSON has them: tensors and numpy numbers become Python's, and what is not a number becomes null."""
     plain = {name: value.item() if hasattr(value, "item") else value for name, value in figures.items()}
-    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in plain.items()}
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in plain.items()
+    }
 
 
 def rewrite(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -83,18 +87,30 @@ def read(path: str | Path) -> list[Figures]:
 
 @contextmanager
 def progress(epochs: int, done: int, enabled: bool | None = None) -> Iterator[Callable[[Figures], None]]:
-    """A function to call with each epoch's figures; it draws a bar on a terminal (or where `enabled`), and nothing elsewhere."""
+    """A function to call with each epoch's figures; it draws a bar on a terminal (or where `enabled`), and nothing
+    elsewhere.
+    """
     if not wanted(enabled):
         yield lambda figures: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-    columns = ("training", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[figures]}"))
+    columns = (
+        "training",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[figures]}"),
+    )
     with bar(*columns) as shown:
         task = shown.add_task("", total=epochs, completed=done, figures="")
 
         def show(figures: Figures) -> None:
-            told = {name: value for name, value in figures.items() if isinstance(value, float) and name not in ("learning_rate", "seconds")}
+            told = {
+                name: value
+                for name, value in figures.items()
+                if isinstance(value, float) and name not in ("learning_rate", "seconds")
+            }
             shown.update(task, advance=1, figures="  ".join(f"{name} {value:.4g}" for name, value in told.items()))
 
         yield show

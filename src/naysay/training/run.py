@@ -1,4 +1,6 @@
-"""What the loop works on: a run's parts set up, judged on held-out labels, kept in memory and on disk, and handed out at the end."""
+"""What the loop works on: a run's parts set up, judged on held-out labels, kept in memory and on disk, and handed out
+at the end.
+"""
 
 import copy
 import dataclasses
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows that take no part in training, with their complementary labels, and the criterion that judges each epoch on them."""
+    """Rows that take no part in training, with their complementary labels, and the criterion that judges each epoch on
+    them.
+    """
 
     x: Any
     comp: Tensor
@@ -51,7 +55,9 @@ Observer = Callable[[Snapshot], Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A finished run: the last epoch's predictor, the best epoch's (None without held-out rows), and each epoch's figures."""
+    """A finished run: the last epoch's predictor, the best epoch's (None without held-out rows), and each epoch's
+    figures.
+    """
 
     predictor: Predictor
     best: Predictor | None
@@ -76,7 +82,9 @@ class Diverged(InputError):
 class Run:
     """The state of a training run between epochs."""
 
-    def __init__(self, fabric: "Fabric", data: TrainingData, learner: Learner, T: Tensor | None, held_out: HeldOut | None) -> None:
+    def __init__(
+        self, fabric: "Fabric", data: TrainingData, learner: Learner, T: Tensor | None, held_out: HeldOut | None
+    ) -> None:
         self.fabric, self.data, self.config, self.T = fabric, data, data.config, T
         self.module = learner.to(fabric.device)
         self.shape = input_shape(data.x)
@@ -102,14 +110,17 @@ class Run:
         model: nn.Module | None,
         fabric: "Fabric | None",
     ) -> Self:
-        """Check everything, put the data on the device, build or restore the state, and try the folder: whatever can fail, fails here."""
+        """Check everything, put the data on the device, build or restore the state, and try the folder: whatever can
+        fail, fails here.
+        """
         x, comp = as_inputs(x), labels.validate(comp)
         T = None if T is None else transition.validate(T, comp.shape[1])
         held_out = None if held_out is None else _checked(held_out, config, x, comp)
         fabric = one_device(config) if fabric is None else fabric
         if fabric.strategy.precision.precision != config.precision:
             raise InputError(
-                f"the fabric computes in {fabric.strategy.precision.precision} and the config asks for {config.precision}; "
+                f"the fabric computes in {fabric.strategy.precision.precision} and the config asks for "
+                f"{config.precision}; "
                 "make them equal (naysay.training.one_device shows how)."
             )
         data = TrainingData.load(x, comp, config, fabric.device)
@@ -143,12 +154,16 @@ class Run:
         if self.best_epoch is not None:
             self.best_state = self.folder.restore_best(self.fabric.device)
         if self.fabric.is_global_zero and self.folder.path is not None:
-            self.folder.begin(self.history, self.module, records.environment(self.fabric.device, self.fabric.world_size))
+            self.folder.begin(
+                self.history, self.module, records.environment(self.fabric.device, self.fabric.world_size)
+            )
 
     def predictor(self) -> Predictor:
         """The model as it is now."""
         learned = self.module.learned_T()
-        return Predictor(self.module.model, self.data.normaliser, self.config, self.shape, self.T if learned is None else learned)
+        return Predictor(
+            self.module.model, self.data.normaliser, self.config, self.shape, self.T if learned is None else learned
+        )
 
     def judge(self, snapshot: Snapshot) -> Figures:
         """The criterion on the held-out rows, with its standard error."""
@@ -169,11 +184,18 @@ class Run:
 
     def stop_if_diverged(self, figures: Figures) -> None:
         """Raise `Diverged` before anything is kept of an epoch whose loss or weights are not finite."""
-        if math.isfinite(figures["loss"]) and bool(torch.stack([p.isfinite().all() for p in self.module.parameters()]).all()):
+        if math.isfinite(figures["loss"]) and bool(
+            torch.stack([p.isfinite().all() for p in self.module.parameters()]).all()
+        ):
             return
-        kept = f" The checkpoint of epoch {len(self.history)} stays in {self.folder.path}." if self.folder.path and self.history else ""
+        kept = (
+            f" The checkpoint of epoch {len(self.history)} stays in {self.folder.path}."
+            if self.folder.path and self.history
+            else ""
+        )
         raise Diverged(
-            f"training diverged in epoch {figures['epoch']} at learning rate {figures['learning_rate']:.3g}: the loss is "
+            f"training diverged in epoch {figures['epoch']} at learning rate {figures['learning_rate']:.3g}: the loss "
+            "is "
             f"{figures['loss']:.3g} or a weight is not finite. Try a tenth of the learning rate, warmup_epochs, "
             f"or a bounded loss such as scl-exp or pc.{kept}"
         )
@@ -185,14 +207,23 @@ class Run:
         if is_best:
             self.best_state = {name: tensor.clone() for name, tensor in predictor.tensors().items()}
         if self.fabric.is_global_zero:
-            self.folder.save(self.module, self.optimizer, predictor, self.history, is_best, last=len(self.history) == self.config.epochs)
+            self.folder.save(
+                self.module,
+                self.optimizer,
+                predictor,
+                self.history,
+                is_best,
+                last=len(self.history) == self.config.epochs,
+            )
 
     def finish(self) -> Trained:
         """The result, also as the last line of the records."""
         predictor, best = self.predictor(), None
         if self.best_epoch is not None:
             model = copy.deepcopy(predictor.model)
-            model.load_state_dict({n.removeprefix("model."): t for n, t in self.best_state.items() if n.startswith("model.")})
+            model.load_state_dict(
+                {n.removeprefix("model."): t for n, t in self.best_state.items() if n.startswith("model.")}
+            )
             best = dataclasses.replace(predictor, model=model.eval(), T=self.best_state.get("T"))
         predictor.model.eval()
         trained = Trained(predictor, best, tuple(self.history), self.best_epoch)
@@ -202,7 +233,9 @@ class Run:
 
 
 def one_device(config: Config) -> "Fabric":
-    """The default: one GPU where there is one, else the CPU. For more, make such a Fabric with devices=, strategy=, num_nodes=."""
+    """The default: one GPU where there is one, else the CPU. For more, make such a Fabric with devices=, strategy=,
+    num_nodes=.
+    """
     from lightning_fabric import Fabric
 
     quieten()
@@ -222,5 +255,7 @@ def _checked(held_out: HeldOut, config: Config, x: Tensor, comp: Tensor) -> Held
             f"got {tuple(held.x.shape)} and {len(held.comp)} label rows."
         )
     if config.loss == "cpe-i" and held.criterion != "ure-accuracy":
-        raise InputError(f"cpe-i gives no class probabilities, which {held.criterion} needs; use the criterion ure-accuracy.")
+        raise InputError(
+            f"cpe-i gives no class probabilities, which {held.criterion} needs; use the criterion ure-accuracy."
+        )
     return held

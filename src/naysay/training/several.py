@@ -1,7 +1,7 @@
 """One training on several processes: each takes its share of every batch, and they take the steps of one process.
 
-The processes are started by torchrun, by whatever sets torchrun's variables (see `naysay.processes`), or as Ray workers by `train_on_ray`.
-Their process group is lightning-fabric's, nccl between GPUs and gloo between CPUs.
+The processes are started by torchrun, by whatever sets torchrun's variables (see `naysay.processes`), or as Ray workers
+by `train_on_ray`. Their process group is lightning-fabric's, nccl between GPUs and gloo between CPUs.
 """
 
 import dataclasses
@@ -51,12 +51,21 @@ def spread(config: Config) -> "Fabric":
 
 
 def train_on_ray(
-    config: Config, x: Any, comp: Any, *, workers: int, address: str | None = None, attempts: int = ATTEMPTS, **options: Any
+    config: Config,
+    x: Any,
+    comp: Any,
+    *,
+    workers: int,
+    address: str | None = None,
+    attempts: int = ATTEMPTS,
+    **options: Any,
 ) -> Trained:
-    """`train(config, x, comp, **options)` on so many Ray workers, a GPU each where the cluster has enough, else a CPU core each.
+    """`train(config, x, comp, **options)` on so many Ray workers, a GPU each where the cluster has enough, else a CPU
+    core each.
 
-    address: of a running Ray; without it one is started here. The data goes to the object store once. When a worker dies, all begin again,
-    `attempts` in all, and continue from `folder` where it is given (as one that every machine sees). What `options` holds is sent.
+    address: of a running Ray; without it one is started here. The data goes to the object store once. When a worker
+    dies, all begin again, `attempts` in all, and continue from `folder` where it is given (as one that every machine
+    sees). What `options` holds is sent.
     """
     from naysay.engine.cluster import connect
 
@@ -74,7 +83,9 @@ def train_on_ray(
 
 
 def _gang(ray: Any, workers: int, sent: Any) -> Trained:
-    """Train once: all workers are placed at once or none is, and when one fails the others, which wait for it, are ended."""
+    """Train once: all workers are placed at once or none is, and when one fails the others, which wait for it, are
+    ended.
+    """
     from ray.util import placement_group, remove_placement_group
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -120,10 +131,18 @@ def _raise_death(ray: Any, waiting: list[Any]) -> None:
 
 
 class _Member:
-    """A Ray worker of a training. Ray shows each worker its own GPU alone, so each is a machine of one process to torch."""
+    """A Ray worker of a training. Ray shows each worker its own GPU alone, so each is a machine of one process to
+    torch.
+    """
 
     def __init__(self, rank: int, size: int) -> None:
-        os.environ |= {"RANK": str(rank), "GROUP_RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+        os.environ |= {
+            "RANK": str(rank),
+            "GROUP_RANK": str(rank),
+            "WORLD_SIZE": str(size),
+            "LOCAL_RANK": "0",
+            "LOCAL_WORLD_SIZE": "1",
+        }
         self.rank = rank
 
     def meeting(self) -> tuple[str, int]:

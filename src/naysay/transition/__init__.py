@@ -4,4 +4,15 @@ from naysay.transition.matrices import HUMAN, biased, human, noisy, solve, unifo
 from naysay.transition.sampling import oracle_empirical, sample
 from naysay.transition.sharing import explicit_sharing
 
-__all__ = ["HUMAN", "biased", "explicit_sharing", "human", "noisy", "oracle_empirical", "sample", "solve", "uniform", "validate"]
+__all__ = [
+    "HUMAN",
+    "biased",
+    "explicit_sharing",
+    "human",
+    "noisy",
+    "oracle_empirical",
+    "sample",
+    "solve",
+    "uniform",
+    "validate",
+]

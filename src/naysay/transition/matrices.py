@@ -1,7 +1,8 @@
 """Transition matrices: uniform, biased, noisy, and those that people and machines were seen to have.
 
-`T` is a float64 (K, K) tensor; row y is the distribution of the label named as wrong when the true class is y, so rows sum to 1.
-The diagonal is 0 unless labels are noisy. float64, because some losses solve with T and T may be ill-conditioned.
+`T` is a float64 (K, K) tensor; row y is the distribution of the label named as wrong when the true class is y, so rows
+sum to 1. The diagonal is 0 unless labels are noisy. float64, because some losses solve with T and T may be
+ill-conditioned.
 """
 
 import json
@@ -34,8 +35,9 @@ def uniform(n_classes: int) -> Tensor:
 def biased(n_classes: int, strength: str | Sequence[float] = "strong", seed: int = 0) -> Tensor:
     """Each class has wrong classes it prefers to name: "weak", "strong", or the shares of any number of groups.
 
-    For each true class, the wrong classes are dealt at random into groups as equal as can be; a group's share is split evenly.
-    When K-1 is smaller than the number of groups, the shares of the groups that stay empty go to the others in proportion.
+    For each true class, the wrong classes are dealt at random into groups as equal as can be; a group's share is split
+    evenly. When K-1 is smaller than the number of groups, the shares of the groups that stay empty go to the others in
+    proportion.
     """
     check_n_classes(n_classes)
     if isinstance(strength, str):
@@ -43,10 +45,18 @@ def biased(n_classes: int, strength: str | Sequence[float] = "strong", seed: int
             raise unknown("strength", strength, STRENGTHS)
         strength = STRENGTHS[strength]
     shares = torch.tensor(list(strength), dtype=torch.float64)
-    if len(shares) == 0 or bool((shares < 0).any()) or not torch.isclose(shares.sum(), torch.tensor(1.0, dtype=torch.float64)):
+    if (
+        len(shares) == 0
+        or bool((shares < 0).any())
+        or not torch.isclose(shares.sum(), torch.tensor(1.0, dtype=torch.float64))
+    ):
         raise InputError(f"the groups' shares must be at least 0 and sum to 1; got {list(strength)}.")
     generator = torch_stream(seed, "biased transition")
-    group = torch.arange(n_classes - 1) * len(shares) // (n_classes - 1) if n_classes > len(shares) else torch.arange(n_classes - 1)
+    group = (
+        torch.arange(n_classes - 1) * len(shares) // (n_classes - 1)
+        if n_classes > len(shares)
+        else torch.arange(n_classes - 1)
+    )
     dealt = shares[group] / torch.bincount(group)[group]
     T = torch.zeros(n_classes, n_classes, dtype=torch.float64)
     for y in range(n_classes):
@@ -75,11 +85,19 @@ class Published:
 HUMAN = {
     row.name: row
     for row in (
-        Published("clcifar10", "three human labels per CIFAR-10 image (read off a published heat map, about +-0.0014)", "CLCIFAR10"),
+        Published(
+            "clcifar10",
+            "three human labels per CIFAR-10 image (read off a published heat map, about +-0.0014)",
+            "CLCIFAR10",
+        ),
         Published("clcifar10-first", "one human label per CIFAR-10 image, exact counts", "CLCIFAR10"),
         Published("clcifar20", "three human labels per CIFAR-100 image in 20 classes, exact counts", "CLCIFAR20"),
         Published("aclcifar10", "nine labels per CIFAR-10 image by LLaVA, exact counts", "ACLCIFAR10"),
-        Published("aclcifar10r", "six labels per CIFAR-10 image by LLaVA, options in random order, exact counts", "ACLCIFAR10-R"),
+        Published(
+            "aclcifar10r",
+            "six labels per CIFAR-10 image by LLaVA, options in random order, exact counts",
+            "ACLCIFAR10-R",
+        ),
         Published("aclcifar20", "three labels per CIFAR-100 image in 20 classes by LLaVA, exact counts", "ACLCIFAR20"),
     )
 }
@@ -95,7 +113,9 @@ def human(name: str) -> Tensor:
 
 @cache
 def _published() -> dict[str, list[list[float]]]:
-    matrices: dict[str, list[list[float]]] = json.loads(resources.files("naysay.transition").joinpath("published.json").read_text())
+    matrices: dict[str, list[list[float]]] = json.loads(
+        resources.files("naysay.transition").joinpath("published.json").read_text()
+    )
     return matrices
 
 
@@ -109,7 +129,8 @@ def validate(T: Any, n_classes: int | None = None) -> Tensor:
     check_n_classes(len(matrix))
     if not bool(torch.isfinite(matrix).all()) or bool((matrix < 0).any()):
         raise InputError(
-            "T must hold probabilities, T[y, k] = P(k is named as wrong | true class y); got negative numbers, NaN or infinity."
+            "T must hold probabilities, T[y, k] = P(k is named as wrong | true class y); got negative numbers, NaN or "
+            "infinity."
         )
     sums = matrix.sum(1)
     if bool(((sums - 1).abs() > ROW_SUM_TOLERANCE).any()):
@@ -125,7 +146,8 @@ def solve(T: Tensor, right: Tensor) -> Tensor:
     condition = float(torch.linalg.cond(T.detach()))
     if not condition < LARGEST_CONDITION:
         raise InputError(
-            f"T cannot be solved with (condition number {condition:.2g}, at most {LARGEST_CONDITION:.0g} is allowed), so unbiased risk "
+            f"T cannot be solved with (condition number {condition:.2g}, at most {LARGEST_CONDITION:.0g} is allowed), "
+            "so unbiased risk "
             "estimates do not exist for it. Use a loss that needs no inverse (fwd, scl-nl, cpe-f) or another T."
         )
     solution: Tensor = torch.linalg.solve(T, right)

@@ -1,4 +1,6 @@
-"""Drawing complementary labels from ordinary ones, and counting them back. Truth is allowed here: this is where labels come from."""
+"""Drawing complementary labels from ordinary ones, and counting them back. Truth is allowed here: this is where labels
+come from.
+"""
 
 from typing import Any
 
@@ -12,7 +14,8 @@ from naysay.transition.matrices import validate
 
 
 def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bool = False) -> Tensor:
-    """Class numbers (n, n_labels) named as wrong: row i is drawn from T[y_true[i]], each class at most once unless `replace`.
+    """Class numbers (n, n_labels) named as wrong: row i is drawn from T[y_true[i]], each class at most once unless
+    `replace`.
 
     Without replacement, label after label is drawn in proportion to what T leaves (as one would with an urn).
     """
@@ -22,7 +25,9 @@ def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bo
         raise InputError(f"y_true must be (n,) class numbers 0 to {len(T) - 1}, as T has {len(T)} rows.")
     fewest = int((T > 0).sum(1).min())
     if n_labels < 1 or (not replace and n_labels > fewest):
-        raise InputError(f"n_labels must be 1 to {fewest}, the classes T can name for every true class; got {n_labels}.")
+        raise InputError(
+            f"n_labels must be 1 to {fewest}, the classes T can name for every true class; got {n_labels}."
+        )
     generator = torch_stream(seed, "complementary labels")
     if replace or n_labels == 1:
         # inverse of the cumulative distribution; the last column is forced to 1 against rounding
@@ -41,11 +46,18 @@ def oracle_empirical(y_true: Any, comp: Any) -> Tensor:
     comp = labels.validate(comp).double()
     y_true = torch.as_tensor(y_true, dtype=torch.int64)
     if y_true.shape != comp.shape[:1]:
-        raise InputError(f"y_true must have one class number per row of comp; got {tuple(y_true.shape)} for {len(comp)} rows.")
+        raise InputError(
+            f"y_true must have one class number per row of comp; got {tuple(y_true.shape)} for {len(comp)} rows."
+        )
     if len(y_true) and (int(y_true.min()) < 0 or int(y_true.max()) >= comp.shape[1]):
-        raise InputError(f"y_true must be class numbers 0 to {comp.shape[1] - 1}; got {int(y_true.min())} to {int(y_true.max())}.")
+        raise InputError(
+            f"y_true must be class numbers 0 to {comp.shape[1] - 1}; got {int(y_true.min())} to {int(y_true.max())}."
+        )
     total = torch.zeros(comp.shape[1], comp.shape[1], dtype=torch.float64).index_add_(0, y_true, comp)
     count = total.sum(1, keepdim=True)
     if bool((count == 0).any()):
-        raise InputError(f"class {int((count == 0).flatten().nonzero()[0])} has no labelled instance, so its row of T cannot be counted.")
+        raise InputError(
+            f"class {int((count == 0).flatten().nonzero()[0])} has no labelled instance, so its row of T cannot be "
+            "counted."
+        )
     return total / count

@@ -1,6 +1,8 @@
-"""Explicit sharing: what training would be like if every instance had more of its complementary labels (Lin et al. 2023, section 3).
+"""Explicit sharing: what training would be like if every instance had more of its complementary labels (Lin et al.
+2023, section 3).
 
-It needs the truth to know which classes are complementary, so it is a way of making labels for experiments, like `sample`.
+It needs the truth to know which classes are complementary, so it is a way of making labels for experiments, like
+`sample`.
 """
 
 from typing import Any
@@ -16,13 +18,16 @@ from naysay.seeds import torch_stream
 def explicit_sharing(comp: Any, y_true: Any, fraction: float = 0.5, seed: int = 0) -> Tensor:
     """Labels (n, K) with a random `fraction` of each instance's unseen complementary labels added, rows summing to 1.
 
-    Unseen are the classes that are neither true nor named; of u unseen ones, `fraction` * u (rounded, halves up) are added. An added
-    label weighs as much as the instance's mean label did, so one label and four added ones weigh 1/5 each.
+    Unseen are the classes that are neither true nor named; of u unseen ones, `fraction` * u (rounded, halves up) are
+    added. An added label weighs as much as the instance's mean label did, so one label and four added ones weigh 1/5
+    each.
     """
     comp = labels.validate(comp)
     y_true = torch.as_tensor(y_true, dtype=torch.int64)
     if y_true.shape != comp.shape[:1]:
-        raise InputError(f"y_true must have one class number per row of comp; got {tuple(y_true.shape)} for {len(comp)} rows.")
+        raise InputError(
+            f"y_true must have one class number per row of comp; got {tuple(y_true.shape)} for {len(comp)} rows."
+        )
     if not 0 <= fraction <= 1:
         raise InputError(f"fraction must be 0 to 1; got {fraction}.")
     seen = comp > 0

@@ -3,9 +3,10 @@
     from naysay.augmentation.sharded import augment_shards
     account = augment_shards("embeddings/", "shared/", labels="labels/", metric="cosine", address="auto")
 
-It is Algorithm 1 as `naysay.augment` runs it, in the same stages: neighbours, weights, rounds. With the exact method the neighbours are
-those of one machine bit for bit, and so are the labels of its numba backend. No process ever holds more features than a few blocks; what
-a worker does hold of all n rows is the labels of one round, n K numbers. A run that is killed and started again goes on where it was.
+It is Algorithm 1 as `naysay.augment` runs it, in the same stages: neighbours, weights, rounds. With the exact method
+the neighbours are those of one machine bit for bit, and so are the labels of its numba backend. No process ever holds
+more features than a few blocks; what a worker does hold of all n rows is the labels of one round, n K numbers. A run
+that is killed and started again goes on where it was.
 """
 
 from collections.abc import Sequence
@@ -57,14 +58,18 @@ def augment_shards(
 ) -> Account:
     """Share the labels of all shards' rows and write the folder `out`: a Parquet file for each shard, and augment.json.
 
-    shards, labels, features, label, id: see `source.find_shards`. Labels are class numbers (n_i,) or (n_i, m), -1 for none, or `comp`
-    (n_i, K); in Parquet columns numbers, names, or lists of either. Without an id rows are numbered from 0 through all shards.
-    classes: their names in order; n_classes: K, for numbers; settle: a function from how often each text was given to names and numbers.
-    scheme, n_neighbors, alpha, gamma, rounds, tol, metric: as in `naysay.augment`; n_neighbors None is `schemes.neighbours_for`.
+    shards, labels, features, label, id: see `source.find_shards`. Labels are class numbers (n_i,) or (n_i, m), -1 for
+    none, or `comp` (n_i, K); in Parquet columns numbers, names, or lists of either. Without an id rows are numbered
+    from 0 through all shards.
+    classes: their names in order; n_classes: K, for numbers; settle: a function from how often each text was given to
+    names and numbers. scheme, n_neighbors, alpha, gamma, rounds, tol, metric: as in `naysay.augment`; n_neighbors None
+    is `schemes.neighbours_for`.
     method: "exact", "approximate" (faiss inverted lists), or "auto", which is exact up to `neighbors.EXACT_UP_TO` rows.
     nlist, nprobe: how many lists there are and how many are looked into (`lists` has the rule that chooses them).
-    block_rows: rows that a worker searches at a time, else as many as are 64 MiB. checkpoint_every: rounds between two checkpoints.
-    address: the Ray cluster to join; None starts one here. workers: jobs at a time, of `threads` CPUs each; else as many as fit.
+    block_rows: rows that a worker searches at a time, else as many as are 64 MiB. checkpoint_every: rounds between two
+    checkpoints.
+    address: the Ray cluster to join; None starts one here. workers: jobs at a time, of `threads` CPUs each; else as
+    many as fit.
     force: replace a finished result, and begin anew where an unfinished run had other settings.
     """
     settings = Settings(

@@ -1,6 +1,8 @@
-"""Row blocks: the unit of the search. A block is a run of rows of one shard, small enough for a worker to hold several of.
+"""Row blocks: the unit of the search. A block is a run of rows of one shard, small enough for a worker to hold several
+of.
 
-A block's file is mapped, so workers of one machine share its pages, and nobody holds more of the features than it is looking at.
+A block's file is mapped, so workers of one machine share its pages, and nobody holds more of the features than it is
+looking at.
 """
 
 from collections.abc import Sequence
@@ -56,11 +58,17 @@ def cut(files: Sequence[File], width: int, block_rows: int | None) -> list[Block
 def read_run(files: Sequence[File], first: int, last: int) -> Any:
     """The rows first..last-1 of the whole from the `.npy` files that hold them, in memory."""
     holding = [(path, start) for path, start, rows in files if start < last and first < start + rows]
-    return np.concatenate([np.load(path, mmap_mode="r")[max(0, first - start) : last - start] for path, start in holding])
+    return np.concatenate(
+        [np.load(path, mmap_mode="r")[max(0, first - start) : last - start] for path, start in holding]
+    )
 
 
 def take(blocks: Sequence[Block], numbers: Any) -> Any:
     """The rows (m, d) of those numbers, which are sorted, from wherever they are."""
     edges = np.searchsorted(numbers, [block.first for block in blocks] + [blocks[-1].first + blocks[-1].rows])
-    parts = [(block, numbers[start:stop]) for block, start, stop in zip(blocks, edges, edges[1:], strict=False) if stop > start]
+    parts = [
+        (block, numbers[start:stop])
+        for block, start, stop in zip(blocks, edges, edges[1:], strict=False)
+        if stop > start
+    ]
     return np.concatenate([np.load(block.path, mmap_mode="r")[some - block.first + block.at] for block, some in parts])

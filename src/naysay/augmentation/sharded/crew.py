@@ -1,10 +1,10 @@
 """The workers of a run: Ray actors that do all of its jobs, and the account of what these took.
 
-One set of processes serves all stages, so that none waits for another start of Python. A worker that dies is started again by Ray, and
-only the job that it was at is done again: jobs are made of what is in the work folder alone.
+One set of processes serves all stages, so that none waits for another start of Python. A worker that dies is started
+again by Ray, and only the job that it was at is done again: jobs are made of what is in the work folder alone.
 
-Memory is the resident set as the system counts it: files and shared memory that a process has mapped and looked at are in it, so workers
-of one machine count the pages that they share once each.
+Memory is the resident set as the system counts it: files and shared memory that a process has mapped and looked at are
+in it, so workers of one machine count the pages that they share once each.
 """
 
 import os
@@ -56,7 +56,9 @@ class Worker:
 
 @dataclass
 class Crew:
-    """The workers' `apply`, which does a function of every item and gives (value, Peak) in their order; and the account."""
+    """The workers' `apply`, which does a function of every item and gives (value, Peak) in their order; and the
+    account.
+    """
 
     apply: Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[tuple[Any, Peak]]]
     workers: Sequence[Any] = ()
@@ -99,9 +101,9 @@ def hired(ray: Any, workers: int, threads: int) -> Iterator[Crew]:
     from ray.util import ActorPool
 
     # variables that libraries read when they are loaded: torch's own setting does not reach all of them
-    hire = ray.remote(num_cpus=threads, max_restarts=RETRIES, max_task_retries=RETRIES, runtime_env={"env_vars": environment(threads)})(
-        Worker
-    )
+    hire = ray.remote(
+        num_cpus=threads, max_restarts=RETRIES, max_task_retries=RETRIES, runtime_env={"env_vars": environment(threads)}
+    )(Worker)
     team = [hire.remote(threads) for _ in range(workers)]
 
     def apply(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[tuple[Any, Peak]]:

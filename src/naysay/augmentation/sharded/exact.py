@@ -1,8 +1,8 @@
 """Exact neighbours of some rows among the rows of all blocks, one block in memory at a time.
 
-It is the search of `naysay.neighbors` for new rows (`exact_cpu.ask`), with one set of heaps that goes from block to block: what a row has
-found so far bounds what the next blocks can offer. Keys hold the distance and the row's number in the whole, so the tie rule is that of
-the whole, and the result is bit for bit what one machine finds.
+It is the search of `naysay.neighbors` for new rows (`exact_cpu.ask`), with one set of heaps that goes from block to
+block: what a row has found so far bounds what the next blocks can offer. Keys hold the distance and the row's number in
+the whole, so the tie rule is that of the whole, and the result is bit for bit what one machine finds.
 """
 
 from collections.abc import Sequence

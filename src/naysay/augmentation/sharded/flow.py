@@ -26,9 +26,11 @@ from naysay.neighbors.rows import check_k
 
 @dataclass(frozen=True)
 class Account:
-    """What was done: the report of `augment_report`, the classes, and what it cost; it is also in augment.json beside the shards.
+    """What was done: the report of `augment_report`, the classes, and what it cost; it is also in augment.json beside
+    the shards.
 
-    search: method, recall and, where there are lists, nlist and nprobe. seconds: of each stage. peak_bytes: of each worker process.
+    search: method, recall and, where there are lists, nlist and nprobe. seconds: of each stage. peak_bytes: of each
+    worker process.
     skipped: how many jobs of a stage an earlier, interrupted run had done.
     label_bytes: of one round, which every machine reads, and of which it gets all but its own part from the others.
     """
@@ -84,7 +86,9 @@ def flow(run: Run, settle: Settle | None) -> Account:
         used = _gamma(run, graph, k)
         recipe = Recipe(run.n, k, len(naming.names), run.settings.alpha, used, tuple(graph), tuple(comp), 0, run.n)
         rounds, tol = run.settings.total, run.settings.tol
-        shared = share_labels(run.ray, run.crew, run.work, recipe, rounds=rounds, tol=tol, checkpoint_every=run.checkpoint_every)
+        shared = share_labels(
+            run.ray, run.crew, run.work, recipe, rounds=rounds, tol=tol, checkpoint_every=run.checkpoint_every
+        )
         if used is not None:
             gamma.warn_unless_fits(shared.nearest, shared.effective, k, used)
     write = partial(write_shard, out=run.out, comp=comp, shared=shared.files, classes=naming.names)
@@ -92,7 +96,15 @@ def flow(run: Run, settle: Settle | None) -> Account:
     effective = float(torch.from_numpy(shared.effective).median())
     return Account(
         report=Report(
-            run.settings.scheme.lower(), k, effective, run.settings.alpha, used, shared.done, shared.change, search["recall"], described
+            run.settings.scheme.lower(),
+            k,
+            effective,
+            run.settings.alpha,
+            used,
+            shared.done,
+            shared.change,
+            search["recall"],
+            described,
         ),
         classes=naming.names,
         rows=run.n,
@@ -123,7 +135,11 @@ def _name_classes(run: Run, settle: Settle | None) -> Naming:
 def _prepare(run: Run, naming: Naming) -> tuple[list[File], list[File]]:
     """See that every shard's rows and labels can be mapped: the files of both."""
     work, shards = run.work, run.shards
-    run.crew.finish(partial(_prepare_one, work, shards, run.settings, naming), list(map(work.comp, range(len(shards)))), "checking shards")
+    run.crew.finish(
+        partial(_prepare_one, work, shards, run.settings, naming),
+        list(map(work.comp, range(len(shards)))),
+        "checking shards",
+    )
     rows = [str(work.rows(at)) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
     return (
         [(path, shard.first, shard.rows) for path, shard in zip(rows, shards, strict=True)],
@@ -143,7 +159,9 @@ def _find_graph(run: Run, rows: Sequence[File], k: int) -> tuple[list[File], dic
     blocks = tuple(cut(rows, width, settings.block_rows))
     groups = group(run.n, rows_of_a_block(width, settings.block_rows))
     search = Search(run.work, blocks, groups, None, k, settings.metric)
-    about = find_neighbours(run.crew, search, method=settings.search_method(run.n), nlist=settings.nlist, nprobe=settings.nprobe)
+    about = find_neighbours(
+        run.crew, search, method=settings.search_method(run.n), nlist=settings.nlist, nprobe=settings.nprobe
+    )
     return [(str(run.work.graph(at)), block.first, block.rows) for at, block in enumerate(blocks)], about
 
 

@@ -1,4 +1,6 @@
-"""gamma over shards: the same statistic of all rows as on one machine, from one number of each row instead of its k distances."""
+"""gamma over shards: the same statistic of all rows as on one machine, from one number of each row instead of its k
+distances.
+"""
 
 import warnings
 from collections.abc import Sequence
@@ -22,10 +24,13 @@ def auto_gamma(spreads: Sequence[Any], k: int) -> float:
 
 
 def warn_unless_fits(nearest: Any, effective: Any, k: int, gamma: float) -> None:
-    """The warning of `augment` where gamma does not suit the distances (n,) to the nearest and the effective neighbours (n,)."""
+    """The warning of `augment` where gamma does not suit the distances (n,) to the nearest and the effective neighbours
+    (n,).
+    """
     if not weights.suits(torch.from_numpy(nearest), torch.from_numpy(effective), k, gamma):
         warnings.warn(
-            f"gamma={gamma:g} does not suit these features: most rows listen to their nearest neighbour alone, or to all alike. "
+            f"gamma={gamma:g} does not suit these features: most rows listen to their nearest neighbour alone, or to "
+            "all alike. "
             "Use gamma='auto', or metric='cosine' for embeddings.",
             stacklevel=4,
         )

@@ -11,7 +11,8 @@ Array = Any
 
 @njit(nogil=True, cache=True)
 def measure(rows: Array, own: Array, proposed: Array, columns: Array, first: int, keys: Array) -> None:
-    """Write to keys (m, w) the key of each proposed row number (m, w) that lies in `columns` (b, d), whose numbers begin at `first`.
+    """Write to keys (m, w) the key of each proposed row number (m, w) that lies in `columns` (b, d), whose numbers
+    begin at `first`.
 
     A row's own number `own` (m,) gets no key: it is no neighbour of itself.
     """

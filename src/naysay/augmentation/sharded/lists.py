@@ -1,11 +1,13 @@
-"""Approximate neighbours by inverted lists (Jegou, Douze, Schmid 2011), as faiss has them: look only into the lists of the nearest centres.
+"""Approximate neighbours by inverted lists (Jegou, Douze, Schmid 2011), as faiss has them: look only into the lists of
+the nearest centres.
 
-The centres are found once, on a sample. All rows are then sorted into the lists of the same centres, some blocks at a time, in parallel,
-and kept as faiss indexes in files, which the search maps. A row's `nprobe` nearest centres are found once for all files. What the lists
-propose is measured by the one formula of `naysay.neighbors`, in its order; only some of the neighbours are not the nearest.
+The centres are found once, on a sample. All rows are then sorted into the lists of the same centres, some blocks at a
+time, in parallel, and kept as faiss indexes in files, which the search maps. A row's `nprobe` nearest centres are found
+once for all files. What the lists propose is measured by the one formula of `naysay.neighbors`, in its order; only some
+of the neighbours are not the nearest.
 
-The rule for n rows: nlist is the power of two nearest to 4 sqrt(n), so that the centres and the rows of a list take about as long to look
-at; nprobe is the least of PROBES at which a sample of some 300 rows finds GOAL of its neighbours.
+The rule for n rows: nlist is the power of two nearest to 4 sqrt(n), so that the centres and the rows of a list take
+about as long to look at; nprobe is the least of PROBES at which a sample of some 300 rows finds GOAL of its neighbours.
 """
 
 import math
@@ -35,7 +37,9 @@ def library() -> Any:
     try:
         import faiss
     except ImportError as error:
-        raise InputError("the approximate search over shards needs faiss: pip install 'naysay[ray]', or use method='exact'.") from error
+        raise InputError(
+            "the approximate search over shards needs faiss: pip install 'naysay[ray]', or use method='exact'."
+        ) from error
     faiss.omp_set_num_threads(torch.get_num_threads())
     return faiss
 
@@ -48,13 +52,17 @@ def choose_nlist(n: int) -> int:
 def find_centres(sample: Any, nlist: int) -> Any:
     """The centres (nlist, d) of a sample (m, d)."""
     most = 4 * SAMPLE_PER_LIST  # of a sample that is larger than was asked for
-    means = library().Kmeans(sample.shape[1], nlist, niter=STEPS, seed=0, min_points_per_centroid=1, max_points_per_centroid=most)
+    means = library().Kmeans(
+        sample.shape[1], nlist, niter=STEPS, seed=0, min_points_per_centroid=1, max_points_per_centroid=most
+    )
     means.train(np.ascontiguousarray(sample))
     return means.centroids
 
 
 def write_index(rows: Any, first: int, centres: Any, path: Path) -> None:
-    """Rows (b, d), whose numbers in the whole begin at `first`, in the lists of the centres (nlist, d), as a faiss index in a file."""
+    """Rows (b, d), whose numbers in the whole begin at `first`, in the lists of the centres (nlist, d), as a faiss
+    index in a file.
+    """
     faiss = library()
     index = faiss.IndexIVFFlat(_quantizer(centres), centres.shape[1], len(centres))
     for start in range(0, len(rows), PART):
@@ -65,9 +73,18 @@ def write_index(rows: Any, first: int, centres: Any, path: Path) -> None:
 
 
 def search(
-    rows: Any, own: Any, blocks: Sequence[Block], indexes: Sequence[Path], centres: Any, centre: Any, k: int, nprobe: int
+    rows: Any,
+    own: Any,
+    blocks: Sequence[Block],
+    indexes: Sequence[Path],
+    centres: Any,
+    centre: Any,
+    k: int,
+    nprobe: int,
 ) -> tuple[Tensor, Tensor]:
-    """Row numbers and squared distances (m, k) of most of the k nearest other rows of each of the rows (m, d), whose numbers are `own`."""
+    """Row numbers and squared distances (m, k) of most of the k nearest other rows of each of the rows (m, d), whose
+    numbers are `own`.
+    """
     from naysay.augmentation.sharded import kernel
     from naysay.neighbors.kernels import EMPTY
 
@@ -84,7 +101,9 @@ def search(
 
 
 def _propose(rows: Any, indexes: Sequence[Path], centres: Any, wanted: int, nprobe: int) -> Any:
-    """The numbers (m, wanted) of the rows that faiss finds nearest in the lists, in no order; -1 where there are not so many."""
+    """The numbers (m, wanted) of the rows that faiss finds nearest in the lists, in no order; -1 where there are not so
+    many.
+    """
     faiss = library()
     apart, lists = _quantizer(centres).search(rows, nprobe)
     # rows that ask the same lists one after the other, so that a list is in the cache when it is asked again

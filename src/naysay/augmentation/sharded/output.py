@@ -1,4 +1,6 @@
-"""The result: for every shard a Parquet file of its name, with an id and for every class not_CLASS, as `naysay augment` writes."""
+"""The result: for every shard a Parquet file of its name, with an id and for every class not_CLASS, as `naysay augment`
+writes.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,7 +19,9 @@ from naysay.datasets.columns import read_blocks
 from naysay.files import replacing
 
 
-def write_shard(shard: Shard, out: Path, comp: Sequence[File], shared: Sequence[File], classes: Sequence[str]) -> Description:
+def write_shard(
+    shard: Shard, out: Path, comp: Sequence[File], shared: Sequence[File], classes: Sequence[str]
+) -> Description:
     """Write the shard's labels, rows divided by their sums, to the folder `out`; what became of those it had."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,7 +1,9 @@
-"""A worker's part of the propagation: some of the graph's rows in its memory, through which the labels of all rows pass round by round.
+"""A worker's part of the propagation: some of the graph's rows in its memory, through which the labels of all rows pass
+round by round.
 
-A part is made from the work folder alone and keeps nothing from one round to the next, so it can be made anew where a worker dies. The
-arithmetic of a row is that of `kernel_cpu`, whatever part it is in: the result does not depend on how the rows are divided.
+A part is made from the work folder alone and keeps nothing from one round to the next, so it can be made anew where a
+worker dies. The arithmetic of a row is that of `kernel_cpu`, whatever part it is in: the result does not depend on how
+the rows are divided.
 """
 
 from collections.abc import Sequence
@@ -59,7 +61,9 @@ class Part:
         self.own[:, : recipe.classes] = (given * recipe.alpha).numpy()[self.order]
 
     def step(self, *labels: Any) -> tuple[Any, float]:
-        """The labels (m, K) of the part's rows after one more round, and their largest change; `labels` are all rows' blocks in order."""
+        """The labels (m, K) of the part's rows after one more round, and their largest change; `labels` are all rows'
+        blocks in order.
+        """
         from naysay.augmentation import kernel_cpu
 
         recipe, threads = self.recipe, torch.get_num_threads()
@@ -84,7 +88,9 @@ class Part:
 
 
 def _read_graph(recipe: Recipe) -> tuple[Any, Any, Any, Any]:
-    """Indices and damped weights (m, k) of the rows, and of each its effective neighbours and its nearest distance (m,)."""
+    """Indices and damped weights (m, k) of the rows, and of each its effective neighbours and its nearest distance
+    (m,).
+    """
     first, last, m = recipe.first, recipe.last, recipe.last - recipe.first
     indices, damped = np.empty((m, recipe.k), np.int32), np.empty((m, recipe.k), np.float32)
     effective, nearest = np.empty((2, m), np.float32)
@@ -95,7 +101,11 @@ def _read_graph(recipe: Recipe) -> tuple[Any, Any, Any, Any]:
         some = slice(max(0, first - start), last - start)
         distances = found.distances[some]
         at = slice(max(0, start - first), max(0, start - first) + len(distances))
-        W = weights.by_rank(len(distances), recipe.k) if recipe.gamma is None else weights.by_distance(distances, recipe.gamma)
+        W = (
+            weights.by_rank(len(distances), recipe.k)
+            if recipe.gamma is None
+            else weights.by_distance(distances, recipe.gamma)
+        )
         indices[at], damped[at] = found.indices[some].numpy(), (W * (1 - recipe.alpha)).numpy()
         effective[at], nearest[at] = weights.effective_neighbours(W).numpy(), distances[:, 0].numpy()
     return indices, damped, effective, nearest

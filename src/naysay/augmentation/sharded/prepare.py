@@ -1,8 +1,8 @@
 """Each shard looked at once, by a worker: its rows as finite float32 in a mapped file, its labels as `comp`.
 
-A `.npy` of float32 that is compared as it is stays where it is. Everything else (Parquet, other numbers, rows scaled to length 1 for the
-cosine metric) is written to the work folder as float32, so that later stages only map files. A row that cannot be used is named by its
-shard and its place in it.
+A `.npy` of float32 that is compared as it is stays where it is. Everything else (Parquet, other numbers, rows scaled to
+length 1 for the cosine metric) is written to the work folder as float32, so that later stages only map files. A row
+that cannot be used is named by its shard and its place in it.
 """
 
 from collections import Counter
@@ -39,11 +39,16 @@ Settle = Callable[[Mapping[str, int]], Any]  # from how often each text was give
 
 
 def count_labels(shard: Shard) -> Counter[str] | int:
-    """How often each text names a class in the shard's label columns; or its number of classes, where labels are arrays."""
+    """How often each text names a class in the shard's label columns; or its number of classes, where labels are
+    arrays.
+    """
     if shard.labels is not None:
         array = read_npy(shard.labels)
         if len(array) != shard.rows:
-            raise InputError(f"{Path(shard.labels).name} must have a row for each of the {shard.rows} of {shard.name}; got {len(array)}.")
+            raise InputError(
+                f"{Path(shard.labels).name} must have a row for each of the {shard.rows} of {shard.name}; got "
+                f"{len(array)}."
+            )
         return int(array.shape[1]) if array.ndim == 2 and array.dtype.kind == "f" else largest_class(array) + 1
     if shard.soft:
         return int(next(read_blocks(Path(shard.path), [], list(shard.label), lists=True))[2][0].shape[1])
@@ -57,8 +62,8 @@ def count_labels(shard: Shard) -> Counter[str] | int:
 def name_classes(
     counted: Sequence[Counter[str] | int], classes: Sequence[str] | None, settle: Settle | None, n_classes: int | None
 ) -> Naming:
-    """The classes of all shards: what `settle` makes of their texts; else `classes`; else numbers from 0 to the last of `n_classes`,
-    or to the largest named.
+    """The classes of all shards: what `settle` makes of their texts; else `classes`; else numbers from 0 to the last of
+    `n_classes`, or to the largest named.
     """
     texts = sum((counts for counts in counted if isinstance(counts, Counter)), Counter[str]())
     if settle is not None and texts:
@@ -71,12 +76,16 @@ def name_classes(
     number = {name: at for at, name in enumerate(names)}
     strange = next((text for text in texts if text not in number and text != str(labels.UNLABELLED)), None)
     if strange is not None:
-        raise InputError(f"labels must name one of the {len(names)} classes; got {strange!r}. Name all of them with classes=.")
+        raise InputError(
+            f"labels must name one of the {len(names)} classes; got {strange!r}. Name all of them with classes=."
+        )
     return Naming(names, number)
 
 
 def prepare(shard: Shard, rows: Path, comp: Path, metric: str, naming: Naming, contradictions: Contradictions) -> None:
-    """Check the shard, write its rows to the file `rows` where they must change, and its labels to `comp`, which ends it."""
+    """Check the shard, write its rows to the file `rows` where they must change, and its labels to `comp`, which ends
+    it.
+    """
     if shard.column is not None:
         blocks = (values[0] for _, _, values in read_blocks(Path(shard.path), [], [shard.column], lists=True))
         _write(rows, shard.rows, shard.width, _converted(shard, blocks, metric))
@@ -116,7 +125,10 @@ def _from_array(shard: Shard, array: Any, start: int, n_classes: int, contradict
 def _from_columns(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
     start = 0
     for _, texts, _ in read_blocks(Path(shard.path), list(shard.label), [], lists=False):
-        rows = [[naming.number.get(text, labels.UNLABELLED) for text in _flat(cells)] for cells in zip(*texts.values(), strict=True)]
+        rows = [
+            [naming.number.get(text, labels.UNLABELLED) for text in _flat(cells)]
+            for cells in zip(*texts.values(), strict=True)
+        ]
         numbers = np.full((len(rows), max(1, *map(len, rows))), labels.UNLABELLED)
         for at, row in enumerate(rows):
             numbers[at, : len(row)] = row
@@ -142,7 +154,8 @@ def _converted(shard: Shard, blocks: Iterator[Any], metric: str) -> Iterator[Any
     for block in blocks:
         if block.shape[1] != shard.width:
             raise InputError(
-                f"{shard.name} must hold lists of one length in column {shard.column!r}; they differ. Give every row as many numbers."
+                f"{shard.name} must hold lists of one length in column {shard.column!r}; they differ. Give every row "
+                "as many numbers."
             )
         with _in(shard.path, start):
             yield open_rows(block, metric).read().numpy()

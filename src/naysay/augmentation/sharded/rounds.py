@@ -1,9 +1,11 @@
-"""Propagation by rounds: every worker holds a part of the graph, and the labels go from round to round through Ray's object store.
+"""Propagation by rounds: every worker holds a part of the graph, and the labels go from round to round through Ray's
+object store.
 
-In a round each part reads the blocks of labels of all rows, by reference and without a copy where they are on its machine, and gives its
-own new block. When the next round is there nobody refers to the old blocks any more, and Ray frees them: about two rounds of labels are
-in the store at a time. (If they don't fit, Ray writes the oldest to disk and reads them again: slow, and right.) Every few rounds the
-blocks are written to the work folder; a run that was killed goes on from there.
+In a round each part reads the blocks of labels of all rows, by reference and without a copy where they are on its
+machine, and gives its own new block. When the next round is there nobody refers to the old blocks any more, and Ray
+frees them: about two rounds of labels are in the store at a time. (If they don't fit, Ray writes the oldest to disk and
+reads them again: slow, and right.) Every few rounds the blocks are written to the work folder; a run that was killed
+goes on from there.
 """
 
 import shutil
@@ -29,7 +31,8 @@ STATE = "rounds.json"
 
 @dataclass(frozen=True)
 class Rounds:
-    """The labels after the last round, in files; how many rounds there were, the largest change in the last, and the seconds of each.
+    """The labels after the last round, in files; how many rounds there were, the largest change in the last, and the
+    seconds of each.
 
     effective, nearest: of each row (n,), from the weights and the graph.
     """
@@ -42,7 +45,9 @@ class Rounds:
     nearest: Any
 
 
-def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, *, rounds: int, tol: float | None, checkpoint_every: int) -> Rounds:
+def share_labels(
+    ray: Any, crew: Crew, work: Work, whole: Recipe, *, rounds: int, tol: float | None, checkpoint_every: int
+) -> Rounds:
     """Run the rounds over the rows of the recipe `whole`, divided among the crew, from the last that was kept."""
     team = crew.workers[: whole.n]
     spans = list(pairwise(np.linspace(0, whole.n, len(team) + 1).round().astype(int).tolist()))
@@ -52,7 +57,9 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, *, rounds: int
         spreads = ray.get([worker.spread.remote(recipe) for worker, recipe in duties])
     state = work.read(STATE) or {"round": 0, "change": 0.0, "files": whole.comp}
     reading = partial(read_labels, state["files"])
-    labels = [worker.do.options(num_returns=2).remote(reading, span)[0] for worker, span in zip(team, spans, strict=True)]
+    labels = [
+        worker.do.options(num_returns=2).remote(reading, span)[0] for worker, span in zip(team, spans, strict=True)
+    ]
     seconds = []
     with crew.timed("sharing labels"):
         left = range(0) if _settled(state, tol) else range(state["round"] + 1, rounds + 1)
@@ -65,7 +72,9 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, *, rounds: int
             if _settled(state, tol) or done == rounds or done % checkpoint_every == 0:
                 paths = [str(work.labels(done, at)) for at in range(len(team))]
                 keeping = zip(team, paths, labels, strict=True)
-                for _, peak in ray.get([worker.do.remote(partial(keep, path), block) for worker, path, block in keeping]):
+                for _, peak in ray.get(
+                    [worker.do.remote(partial(keep, path), block) for worker, path, block in keeping]
+                ):
                     crew.note(peak)
                 state["files"] = [(path, first, last - first) for path, (first, last) in zip(paths, spans, strict=True)]
                 work.write(STATE, state)

@@ -1,7 +1,8 @@
 """The neighbours of all rows, block by block: each job writes one block's part of the graph to the work folder.
 
-The exact search compares every block with all blocks. The approximate one first finds centres on a sample, sorts every block into lists,
-and finds out on a sample how many lists must be looked into; another sample, looked up in the finished graph, gives the recall.
+The exact search compares every block with all blocks. The approximate one first finds centres on a sample, sorts every
+block into lists, and finds out on a sample how many lists must be looked into; another sample, looked up in the
+finished graph, gives the recall.
 """
 
 import warnings
@@ -55,8 +56,11 @@ class Search:
     def find(self, rows: Any, own: Any, first: int = 0) -> Graph:
         """The neighbours of the rows (m, d) with the numbers `own` (m,), beginning with the block `first`."""
         if not self.nprobe:
-            around = (*self.blocks[first:], *self.blocks[:first])  # its own block first: the nearest are there, or as likely as elsewhere
-            return Graph(*exact.search_others(rows, own, around, self.centre, self.k), self.metric, "exact", 1.0, self.n)
+            # its own block first: the nearest are there, or as likely as elsewhere
+            around = (*self.blocks[first:], *self.blocks[:first])
+            return Graph(
+                *exact.search_others(rows, own, around, self.centre, self.k), self.metric, "exact", 1.0, self.n
+            )
         paths = [self.work.index(at) for at in range(len(self.groups))]
         centres = np.load(self.work.named("centres.npy"))
         found = lists.search(rows, own, self.blocks, paths, centres, self.centre, self.k, self.nprobe)
@@ -71,22 +75,33 @@ def find_neighbours(crew: Crew, plan: Search, *, method: str, nlist: int | None,
     if method == "approximate":
         chosen = nlist or lists.choose_nlist(plan.n)
         if not (nprobe or 1) <= chosen <= plan.n:
-            raise InputError(f"nlist must be from nprobe to the {plan.n} rows there are; got nlist={chosen} and nprobe={nprobe}.")
+            raise InputError(
+                f"nlist must be from nprobe to the {plan.n} rows there are; got nlist={chosen} and nprobe={nprobe}."
+            )
         crew.finish(partial(find_centres, plan, chosen), [plan.work.named("centres.npy")], "finding centres")
-        crew.finish(partial(index_group, plan), [plan.work.index(at) for at in range(len(plan.groups))], "sorting rows into lists")
+        crew.finish(
+            partial(index_group, plan),
+            [plan.work.index(at) for at in range(len(plan.groups))],
+            "sorting rows into lists",
+        )
         asked, furthest = _truth(crew, plan)
         steer = np.arange(len(asked)) % STEER_EVERY == 0
         if nprobe is None:
-            (nprobe,) = crew.each(partial(choose_nprobe, plan, chosen), [(asked[steer], furthest[steer])], "choosing how far to look")
+            (nprobe,) = crew.each(
+                partial(choose_nprobe, plan, chosen), [(asked[steer], furthest[steer])], "choosing how far to look"
+            )
         plan, about = replace(plan, nprobe=nprobe), {**about, "nlist": chosen, "nprobe": nprobe}
-    crew.finish(partial(search_block, plan), [plan.work.graph(at) for at in range(len(plan.blocks))], "finding neighbours")
+    crew.finish(
+        partial(search_block, plan), [plan.work.graph(at) for at in range(len(plan.blocks))], "finding neighbours"
+    )
     if method == "approximate":
         judged = partial(judge_block, plan, asked[~steer], furthest[~steer])
         found = sum(crew.each(judged, range(len(plan.blocks)), "measuring recall"))
         about["recall"] = found / (int((~steer).sum()) * plan.k)
         if about["recall"] < POOR:
             warnings.warn(
-                f"A sample shows that the approximate graph has {about['recall']:.0%} of the nearest neighbours. Look into more lists "
+                f"A sample shows that the approximate graph has {about['recall']:.0%} of the nearest neighbours. Look "
+                "into more lists "
                 f"(nprobe, now {nprobe}), or use method='exact' if that is too few.",
                 stacklevel=5,
             )
@@ -150,7 +165,9 @@ def _truth(crew: Crew, plan: Search) -> tuple[Any, Any]:
     """The numbers (m,) of a sample of rows, and the true squared distance (m,) of each to its k-th neighbour."""
     asked, path = draw(plan.n, SAMPLE, "sharded/recall"), plan.work.named("truth.npy")
     if not path.exists():
-        bounds: Sequence[Any] = crew.each(partial(bound_block, plan, asked), range(len(plan.blocks)), "looking at a sample")
+        bounds: Sequence[Any] = crew.each(
+            partial(bound_block, plan, asked), range(len(plan.blocks)), "looking at a sample"
+        )
         # the row itself, at distance 0, is among the k + 1
         with replacing(path) as unfinished:
             np.save(unfinished, np.sort(np.concatenate(bounds, 1), 1)[:, plan.k])

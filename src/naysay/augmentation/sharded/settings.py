@@ -1,4 +1,6 @@
-"""What one run is asked to do to its rows: the same settings on the same shards give the same result, on however many workers."""
+"""What one run is asked to do to its rows: the same settings on the same shards give the same result, on however many
+workers.
+"""
 
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
@@ -13,7 +15,9 @@ from naysay.neighbors.graph import METRICS
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of `augment_shards`, checked. rounds None: the scheme's own; n_neighbors None: `schemes.neighbours_for`."""
+    """The settings of `augment_shards`, checked. rounds None: the scheme's own; n_neighbors None:
+    `schemes.neighbours_for`.
+    """
 
     scheme: str = "dms"
     n_neighbors: int | None = 64

@@ -1,7 +1,8 @@
 """The input: files that each hold some of the rows, in the order of the list, and where their labels are.
 
-A shard is a `.npy` of features (n_i, d), or a Parquet file with a column of lists. Row numbers run through all shards: the first row of the
-second shard follows the last of the first. Only headers are read here; what the rows hold is looked at by `prepare`, shard by shard.
+A shard is a `.npy` of features (n_i, d), or a Parquet file with a column of lists. Row numbers run through all shards:
+the first row of the second shard follows the last of the first. Only headers are read here; what the rows hold is
+looked at by `prepare`, shard by shard.
 """
 
 import glob
@@ -48,24 +49,37 @@ class Shard:
 
 
 def find_shards(
-    shards: Paths, labels: Paths | None = None, *, features: str | None = None, label: Sequence[str] = (), id: str | None = None
+    shards: Paths,
+    labels: Paths | None = None,
+    *,
+    features: str | None = None,
+    label: Sequence[str] = (),
+    id: str | None = None,
 ) -> list[Shard]:
     """All shards, checked as far as their headers tell.
 
-    shards, labels: a folder, a pattern such as "part-*.npy", a file, or a list of files. Labels are matched by name where they come from
-    a folder or a pattern, by position where they are a list. features, label, id: columns of Parquet shards.
+    shards, labels: a folder, a pattern such as "part-*.npy", a file, or a list of files. Labels are matched by name
+    where they come from a folder or a pattern, by position where they are a list. features, label, id: columns of
+    Parquet shards.
     """
     paths = list_files(shards, "shards", ENDINGS)
     kinds = {path.suffix.lower() in PARQUET for path in paths}
     if len(kinds) > 1:
-        raise InputError("the shards must all be .npy or all be Parquet; got both. Name one kind with a pattern such as 'part-*.npy'.")
+        raise InputError(
+            "the shards must all be .npy or all be Parquet; got both. Name one kind with a pattern such as "
+            "'part-*.npy'."
+        )
     stems = [path.stem for path in paths]
     twice = next((stem for stem in stems if stems.count(stem) > 1), None)
     if twice is not None:
-        raise InputError(f"every shard must have a name of its own, which its output gets; got {twice!r} twice. Rename one.")
+        raise InputError(
+            f"every shard must have a name of its own, which its output gets; got {twice!r} twice. Rename one."
+        )
     parquet = kinds == {True}
     if not parquet and (features or label or id):
-        raise InputError("columns of features, labels or ids can be named in Parquet shards only; got .npy shards. Leave them out.")
+        raise InputError(
+            "columns of features, labels or ids can be named in Parquet shards only; got .npy shards. Leave them out."
+        )
     if (labels is None) == (not label):
         raise InputError(
             "labels must be given once, as the .npy files that match the shards (labels=, --labels) "
@@ -74,22 +88,29 @@ def find_shards(
     matching = [None] * len(paths) if labels is None else _match(paths, labels)
     found: list[Shard] = []
     for path, its_labels in zip(paths, matching, strict=True):
-        rows, width, column, soft = _look_at_parquet(path, features, label, id) if parquet else (*_look_at_npy(path), None, False)
+        rows, width, column, soft = (
+            _look_at_parquet(path, features, label, id) if parquet else (*_look_at_npy(path), None, False)
+        )
         first = found[-1].first + found[-1].rows if found else 0
         found.append(Shard(fspath(path), first, rows, width, column, tuple(label), soft, its_labels, id))
         if width != found[0].width:
             raise InputError(
-                f"all shards must have rows of one length; {found[0].name} has {found[0].width} columns and {path.name} has {width}."
+                f"all shards must have rows of one length; {found[0].name} has {found[0].width} columns and "
+                f"{path.name} has {width}."
             )
     return found
 
 
 def list_files(given: Paths, what: str, endings: Sequence[str]) -> list[Path]:
-    """The files of a folder or a pattern, sorted by name, or the files given; at least one, all there, with one of the endings."""
+    """The files of a folder or a pattern, sorted by name, or the files given; at least one, all there, with one of the
+    endings.
+    """
     if isinstance(given, str | PathLike):
         place = Path(given)
         if place.is_dir():
-            paths = sorted(path for path in place.iterdir() if path.suffix.lower() in endings and not path.name.startswith("."))
+            paths = sorted(
+                path for path in place.iterdir() if path.suffix.lower() in endings and not path.name.startswith(".")
+            )
         else:
             paths = [place] if place.exists() else sorted(map(Path, glob.glob(fspath(given))))
     else:
@@ -109,7 +130,9 @@ def _match(paths: Sequence[Path], labels: Paths) -> list[str]:
         by_stem = {path.stem: path for path in files}
         missing = next((path for path in paths if path.stem not in by_stem), None)
         if missing is not None:
-            raise InputError(f"{missing.name} has no labels: there is no {missing.stem}.npy among the {len(files)} label files.")
+            raise InputError(
+                f"{missing.name} has no labels: there is no {missing.stem}.npy among the {len(files)} label files."
+            )
         files = [by_stem[path.stem] for path in paths]
     elif len(files) != len(paths):
         raise InputError(f"labels must be one file for each of the {len(paths)} shards; got {len(files)}.")
@@ -124,7 +147,9 @@ def _look_at_npy(path: Path) -> tuple[int, int]:
     return len(array), int(array.shape[1])
 
 
-def _look_at_parquet(path: Path, features: str | None, label: Sequence[str], id: str | None) -> tuple[int, int, str, bool]:
+def _look_at_parquet(
+    path: Path, features: str | None, label: Sequence[str], id: str | None
+) -> tuple[int, int, str, bool]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -138,13 +163,17 @@ def _look_at_parquet(path: Path, features: str | None, label: Sequence[str], id:
         soft = len(label) == 1 and is_list(kinds[label[0]]) and pa.types.is_floating(kinds[label[0]].value_type)
         column = features or (lists[0] if len(lists) == 1 else None)
         if column is None:
-            raise InputError(f"{path} must have one column of lists, or the features named; it has {', '.join(lists) or 'none'}.")
+            raise InputError(
+                f"{path} must have one column of lists, or the features named; it has {', '.join(lists) or 'none'}."
+            )
         if column not in lists:
             raise InputError(f"{path} must hold a list of numbers per row in column {column!r}; got {kinds[column]}.")
         _refuse_empty(path, file.metadata.num_rows)
         first = next(file.iter_batches(1, columns=[column])).column(0)[0].as_py()
     if not first:
-        raise InputError(f"{path} must hold a list of numbers per row in column {column!r}; got {first} in the first row.")
+        raise InputError(
+            f"{path} must hold a list of numbers per row in column {column!r}; got {first} in the first row."
+        )
     return file.metadata.num_rows, len(first), column, soft
 
 

@@ -1,8 +1,9 @@
 """The work folder: what is finished stays finished, so that a run that was killed goes on where it was.
 
-It lies in the output folder as `.work` until all is done. Every file in it is whole from the moment it has its name; a stage skips what
-is there. The settings and the shards (name, size, time of change) are written down first: another run may not go on with this one's files.
-All workers must see the folder, and the shards, under the same path: on several machines that is a shared file system.
+It lies in the output folder as `.work` until all is done. Every file in it is whole from the moment it has its name; a
+stage skips what is there. The settings and the shards (name, size, time of change) are written down first: another run
+may not go on with this one's files. All workers must see the folder, and the shards, under the same path: on several
+machines that is a shared file system.
 """
 
 import json
@@ -61,18 +62,27 @@ class Work:
 
 
 def open_work(out: Path, shards: Sequence[Shard], settings: Mapping[str, Any], *, force: bool) -> Work:
-    """The work folder of this run in the folder `out`: new, or as an interrupted run with the same shards and settings left it."""
+    """The work folder of this run in the folder `out`: new, or as an interrupted run with the same shards and settings
+    left it.
+    """
     work = Work(out / ".work")
     asked = {"settings": dict(settings), "shards": [asdict(shard) | _version(shard) for shard in shards]}
     asked = json.loads(json.dumps(asked))  # as it will be read again
     if (out / RESULT).exists() and not force:
-        raise InputError(f"{out} holds a finished result. Choose another folder, or pass force=True (--force) to replace it.")
+        raise InputError(
+            f"{out} holds a finished result. Choose another folder, or pass force=True (--force) to replace it."
+        )
     before = work.read("run.json")
     if before is not None and before != asked:
         if not force:
-            changed = "shards" if before.get("shards") != asked["shards"] else _difference(before["settings"], asked["settings"])
+            changed = (
+                "shards"
+                if before.get("shards") != asked["shards"]
+                else _difference(before["settings"], asked["settings"])
+            )
             raise InputError(
-                f"{out} holds an unfinished run with other {changed}. Run it as it was to go on, choose another folder, "
+                f"{out} holds an unfinished run with other {changed}. Run it as it was to go on, choose another "
+                "folder, "
                 "or pass force=True (--force) to begin anew."
             )
         shutil.rmtree(work.folder)
