@@ -1,7 +1,7 @@
 """Self-supervised candidates compared at equal arithmetic, small enough for a CPU: CIFAR-10's images at 16 x 16 and a
 narrow ResNet.
 
-    python benchmarks/candidates.py --data FOLDER [--only fastsiam,eight-views] [--seeds 0,1] [--views 120000] [--minutes 25]
+    python benchmarks/candidates.py --data FOLDER [--only fastsiam,eight-views] [--seeds 0,1] [--minutes 25]
 
 Every candidate gets the same number of views of 16 x 16 (of smaller ones more, by their area), the same network,
 images, kind of schedule and seeds; batches are a quarter of those on the full set, since there are a tenth of its
@@ -17,16 +17,17 @@ import json
 import os
 import platform
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from naysay import datasets
-from naysay.features import Config, embed, oracle_knn_accuracy, pretrain
-from naysay.features.views import Recipe
+from naysay.features import embed, oracle_knn_accuracy, pretrain
+from naysay.learning import Config, configure
 from naysay.models.resnet import Block
 from naysay.seeds import lent
 
@@ -34,22 +35,29 @@ RESULTS = Path(__file__).parent / "results" / "candidates.jsonl"
 SIZE, IMAGES, TESTED, NEIGHBOURS = 16, 5000, 2000, 50
 WIDTH = 96
 
-FOUR = Config("fastsiam", views=4, batch=32, rate=0.06, projection=256, bottleneck=64, view=Recipe(size=SIZE))
+
+def candidate(
+    recipe: str = "fastsiam", batch: int = 32, rate: float = 0.06, size: int = SIZE, **options: Any
+) -> Config:
+    """A small form of a recipe; four views unless said otherwise."""
+    heads = {"projection": 256, "bottleneck": 64, "width": WIDTH, "view": {"size": size}}
+    return configure(recipe, batch_size=batch, learning_rate=rate, **{"views": 4, **heads, **options})
+
+
 CANDIDATES = {
-    # as published: 2 x 512 / 4
-    "simsiam": replace(FOUR, method="simsiam", views=2, batch=128, constant_predictor=True),
-    "fastsiam": FOUR,  # as published: 4 x 128 / 4
-    "average": replace(FOUR, target_momentum=0.99),  # targets from a moving average, as in BYOL
-    "eight-views": replace(FOUR, views=8, batch=16),
-    "small-views": replace(FOUR, view=replace(FOUR.view, size=12)),
-    "two-views": replace(FOUR, views=2, batch=64),  # fastsiam's rows a step, from twice the images
-    "large-batch": replace(FOUR, batch=64),
-    "twice-the-rate": replace(FOUR, rate=0.12),
+    "simsiam": candidate("simsiam", 128, views=2),  # as published: 2 x 512 / 4
+    "fastsiam": candidate(),  # as published: 4 x 128 / 4
+    "average": candidate(target_momentum=0.99),  # targets from a moving average, as in BYOL
+    "eight-views": candidate(views=8, batch=16),
+    "small-views": candidate(size=12),
+    "two-views": candidate(views=2, batch=64),  # fastsiam's rows a step, from twice the images
+    "large-batch": candidate(batch=64),
+    "twice-the-rate": candidate(rate=0.12),
 }
 
 
 def encoder(seed: int) -> nn.Module:
-    """(n, 3, H, W) -> (n, WIDTH): ResNet-18 with one block in place of two, three stages and 24 channels to begin with."""
+    """(n, 3, H, W) -> (n, WIDTH): ResNet-18 with one block in place of two, three stages, 24 channels at first."""
     with lent(seed, "candidates/encoder"):
         stem = [nn.Conv2d(3, 24, 3, 1, 1, bias=False), nn.BatchNorm2d(24), nn.ReLU()]
         return nn.Sequential(
@@ -64,7 +72,8 @@ def halved(images: torch.Tensor) -> torch.Tensor:
 
 def epochs_for(config: Config, views: int) -> int:
     """Epochs that come to `views` of SIZE x SIZE, or to the same number of pixels."""
-    return max(1, round(views * (SIZE / config.view.size) ** 2 / (config.views * IMAGES)))
+    size, seen = config.options["view"]["size"], config.options["views"]
+    return max(1, round(views * (SIZE / size) ** 2 / (seen * IMAGES)))
 
 
 def main() -> None:
@@ -102,12 +111,12 @@ def main() -> None:
             start = time.process_time()
             if name in CANDIDATES:
                 config = replace(CANDIDATES[name], seed=seed, epochs=epochs_for(CANDIDATES[name], args.views))
-                run = pretrain(images, config, encoder=encoder(seed), width=WIDTH)
+                run = pretrain(images, config, encoder=encoder(seed))
                 used = time.process_time() - start
                 line |= {
                     "knn": knn(run.encoder),
                     **{k: run.curve[-1][k] for k in ("loss", "spread")},
-                    "config": asdict(config),
+                    "config": config.as_dict(),
                 }
             else:
                 line["knn"] = knn(nn.Flatten() if name == "pixels" else encoder(seed).eval())

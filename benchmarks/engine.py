@@ -40,8 +40,8 @@ def train(loss: str, scheme: str, seed: int, epochs: int) -> dict[str, Any]:
     """One job: draw labels, share them, train, judge; every epoch's loss is in the record."""
     began = time.time()
     from naysay import datasets, labels, metrics, transition
-    from naysay.training import Config, prepare
-    from naysay.training import train as fit
+    from naysay.learning import Config, prepare
+    from naysay.learning import train as fit
 
     digits = datasets.load("digits")
     comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=seed), 10)

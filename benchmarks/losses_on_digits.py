@@ -12,7 +12,7 @@ import statistics
 import torch
 
 from naysay import augment, datasets, labels, losses, metrics, transition
-from naysay.training import Config, train
+from naysay.learning import Config, train
 
 
 def main() -> None:

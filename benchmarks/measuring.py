@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from naysay.training.records import processor
+from naysay.learning.records import processor
 
 RESULTS = Path(__file__).resolve().parent / "results"
 

@@ -1,15 +1,15 @@
 """What the training loop costs: against the same arithmetic alone, and against a DataLoader with workers.
 
     python benchmarks/training.py                  # CPU: MLP 784-500-10 on 54,000 x 784, and digits
-    python benchmarks/training.py --gpu            # ResNet-18, batch 512, bf16, on one GPU
+    python benchmarks/training.py --gpu            # ResNet-18, bf16, batches 512 and 256, and pretraining, on one GPU
     ... --json FILE                                # also as JSON lines
 
 On the CPU three designs take the same steps (SCL-NL, fused AdamW, batch 256) in one process, in turn, and the best of
 several epochs counts. `bare` has its batches ready and does forward, backward and step alone. `naysay` is the epoch of
-`naysay.training`. `loader` is the design of the field's public toolkit (libcll): a dataset that makes one instance at a
+`naysay.learning`. `loader` is the design of the field's public toolkit (libcll): a dataset that makes one instance at a
 time (PIL image, then a float tensor), four workers, a collating DataLoader. CPU time includes the workers'. The goal:
-at most 1/5 of the loader's CPU time and 1.3 of bare. On the GPU the figure is images per second of whole epochs after
-the first; the goal is 50,000 on an H200.
+at most 1/5 of the loader's CPU time and 1.3 of bare. On the GPU the figure is images (of pretraining: views) per second
+of whole epochs after the first; seen on an H200: docs/PERFORMANCE.md.
 """
 
 import argparse
@@ -26,13 +26,10 @@ import torch
 from measuring import take_turns
 from torch import Tensor
 
-from naysay import labels, losses, models, transition
-from naysay.training.config import PAPER, Config
-from naysay.training.data import TrainingData
-from naysay.training.learner import Learner, suitable_threads
-from naysay.training.loop import one_epoch
-from naysay.training.optim import build_optimizer
-from naysay.training.run import Run, one_device
+from naysay import labels, transition
+from naysay.learning import PAPER, RECIPES, Config, Learner, Task, configure, recipes
+from naysay.learning.rows import as_inputs
+from naysay.learning.steps import Steps, build_optimizer, fast_convolutions, suitable_threads
 
 WORKERS = 4
 
@@ -73,29 +70,29 @@ def collate(instances: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
 
 def designs(images: Tensor, comp: Tensor, config: Config) -> dict[str, Callable[[int], None]]:
     """Each design as a function that trains one epoch; all start from the same weights."""
-    shape = (1, *images.shape[1:])
 
     def learner() -> tuple[Learner, torch.optim.Optimizer]:
-        model = models.build(config.model, shape, 10, config.seed, **config.model_options)
-        made = Learner(model, losses.get(config.loss), None, 10)
-        return made, build_optimizer(config, made.parameters(), torch.device("cpu"))
+        made = recipes.build(Task(config, as_inputs(images), comp))
+        return made, build_optimizer(made)
 
-    def steps(batches: Iterator[tuple[Tensor, Tensor]] | Any, made: Learner, optimizer: torch.optim.Optimizer) -> None:
+    def steps(batches: Iterator[tuple[Tensor, Tensor]] | Any, made: Any, optimizer: torch.optim.Optimizer) -> None:
         for x, z in batches:
-            (made(x, z) / len(x)).backward()
+            loss = made.loss.terms(made.model(x), z, made.prepared).sum(0) / len(x)
+            loss.backward()
             optimizer.step()
             optimizer.zero_grad()
 
-    data = TrainingData.load(images, comp, config, torch.device("cpu"))
-    ready = [(data.inputs(rows, None), data.labels(rows, rows)) for rows in data.batches(0)]
-    bare, loaded, ours = learner(), learner(), learner()
-    fabric = one_device(config)
-    wrapped, optimizer = fabric.setup(*ours)
+    bare, loaded, ours = learner(), learner(), Steps(learner()[0])
+    ours.load(0)
+    batches: Any = ours.order.split(config.batch_size)
+    ready = [(ours.learner.inputs(rows, None), ours.learner.labels(rows, rows)) for rows in batches]
     dataset = OneAtATime(images, comp)
 
     def with_loop(epoch: int) -> None:
-        with suitable_threads(ours[0], config.batch_size):
-            one_epoch(fabric, wrapped, optimizer, data, epoch)
+        with suitable_threads(ours.learner):
+            ours.load(epoch)
+            ours.run(epoch)
+            ours.means()
 
     def with_loader(epoch: int) -> None:
         loader = torch.utils.data.DataLoader(
@@ -129,64 +126,57 @@ def measure_cpu(name: str, n: int, side: int, hidden: int, epochs: int) -> dict[
     return {"what": name, **best, **ratios, "threads": torch.get_num_threads(), "torch": torch.__version__}
 
 
-def measure_gpu(epochs: int, compile_: str) -> dict[str, Any]:
-    """Images per second of ResNet-18 on 50,000 x 32 x 32 x 3, crops and flips included, after the first epoch; and
-    where time goes.
-    """
+def measure_gpu(config: Config, epochs: int) -> dict[str, Any]:
+    """Images (or views of them) per second on 50,000 x 32 x 32 x 3, after the first epoch; and where time goes."""
     generator = torch.Generator().manual_seed(0)
-    images = torch.randint(0, 256, (50_000, 32, 32, 3), dtype=torch.uint8, generator=generator)
-    comp = labels.from_indices(torch.randint(0, 10, (50_000,), generator=generator), 10)
-    config = dataclasses.replace(PAPER, compile=compile_)
-    run = Run.set_up(
-        config, images, comp, T=None, held_out=None, folder=None, resume=False, every=1, model=None, fabric=None
-    )
-    seconds = []
-    for epoch in range(epochs):
-        torch.cuda.synchronize()
-        started = time.perf_counter()
-        one_epoch(run.fabric, run.learner, run.optimizer, run.data, epoch, whole=run.compiled)
-        torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - started)
-    used = sum(len(rows) for rows in run.data.batches(0, whole=run.compiled))
-    feeding = time_feeding(run.data)
-    speed = used / min(seconds[1:])
+    images = torch.randint(0, 256, (50_000, 32, 32, 3), dtype=torch.uint8, generator=generator).cuda()
+    needs_labels = RECIPES[config.recipe].needs_labels
+    comp = labels.from_indices(torch.randint(0, 10, (50_000,), generator=generator), 10) if needs_labels else None
+    learner = recipes.build(Task(config, images, comp)).cuda()
+    steps, seconds = Steps(learner), []
+    with fast_convolutions(images.device):
+        for epoch in range(epochs):
+            torch.cuda.synchronize()
+            started = time.perf_counter()
+            steps.load(epoch)
+            steps.run(epoch)
+            steps.means()
+            torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - started)
+    seen = steps.used * config.options.get("views", {"simsiam": 2, "fastsiam": 4}.get(config.recipe, 1))
+    speed = seen / min(seconds[1:])
+    name = f"{config.recipe}, batch {config.batch_size}, compile={config.compile}"
     later = ", ".join(f"{s:.3f}" for s in seconds[1:])
-    print(f"compile={compile_}: first epoch {seconds[0]:.1f} s, then {later} s: {speed:,.0f} images/s (goal 50,000)")
-    print(f"taking, cropping, flipping and normalising all batches alone: {feeding:.3f} s an epoch")
+    print(f"{name}: first epoch {seconds[0]:.1f} s, then {later} s: {speed:,.0f} a second", flush=True)
     return {
-        "what": "resnet18-512-bf16",
-        "compile": compile_,
-        "images_per_second": speed,
-        "epoch_seconds": seconds,
-        "feeding_seconds": feeding,
+        "what": name,
+        "per_second": round(speed),
+        "epoch_seconds": [round(s, 4) for s in seconds],
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
     }
 
 
-def time_feeding(data: TrainingData) -> float:
-    """Seconds that an epoch's batches take without any training."""
-    views = data.views(0)
-    for attempt in range(2):
-        torch.cuda.synchronize()
-        started = time.perf_counter()
-        for rows in data.batches(attempt):
-            data.inputs(rows, views)
-        torch.cuda.synchronize()
-    return time.perf_counter() - started
+def gpu_cases() -> list[Config]:
+    """What is measured on a GPU: the paper's ResNet-18 at two batches, and pretraining by both recipes."""
+    plain = [dataclasses.replace(PAPER, batch_size=batch) for batch in (512, 256)]
+    return [*plain, configure("fastsiam"), configure("simsiam")]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--compile", default="yes", choices=["yes", "no"])
+    parser.add_argument("--only", default="", help="on the GPU: a recipe, or recipe/batch, such as plain/256")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--threads", type=int, help="torch's threads on the CPU; all designs take the same number")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(given.threads or torch.get_num_threads())
     if given.gpu:
-        results = [measure_gpu(given.epochs, given.compile)]
+        cases = [dataclasses.replace(config, compile=given.compile) for config in gpu_cases()]
+        wanted = [config for config in cases if f"{config.recipe}/{config.batch_size}".startswith(given.only)]
+        results = [measure_gpu(config, given.epochs) for config in wanted]
     else:
         results = [
             measure_cpu("MLP 784-500-10, 54,000 rows", 54_000, 28, 500, given.epochs),

@@ -12,8 +12,8 @@ import sys
 import torch
 
 from naysay import datasets, labels, transition
-from naysay.processes import here
-from naysay.training import Config, prepare, spread, train, train_on_ray
+from naysay.learning import Config, prepare, train, train_on_ray
+from naysay.processes import join
 
 digits = datasets.load("digits")
 comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=0), 10)
@@ -25,8 +25,8 @@ if "--ray" in sys.argv:
     trained = train_on_ray(config, ready.x, ready.comp, held_out=ready.held_out, workers=2)
 else:
     # every process comes here with the same data
-    trained = train(config, ready.x, ready.comp, held_out=ready.held_out, fabric=spread(config))
+    trained = train(config, ready.x, ready.comp, held_out=ready.held_out, processes=join())
 
-if here().first:  # and one of them speaks
+if join().first:  # and one of them speaks
     right = (trained.predictor.predict(digits.x_test) == torch.from_numpy(digits.y_test)).float().mean()
     print(f"loss {trained.last_figures['loss']:.4f}, test accuracy {right:.1%}")

@@ -11,23 +11,23 @@ import signal
 import socket
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 import torch._dynamo  # which the first optimiser would import, in every child anew
 from forking import fork
-from test_features_pretrain import TINY, small_encoder, stripes
+from test_features_pretrain import OPTIONS, SETTINGS, small_encoder, stripes
 
 from naysay import files
 from naysay.errors import InputError
 from naysay.features import pretrain
-from naysay.features.checkpoint import read_record
+from naysay.learning import configure
+from naysay.learning.folder import load
 from naysay.processes import join, one_voice
 
 torch.set_num_threads(1)  # before any product: a forked child may not use a thread pool that its parent has started
 
-CONFIG = replace(TINY, target_momentum=0.9)
+CONFIG = configure("fastsiam", **SETTINGS, **OPTIONS, target_momentum=0.9)
 
 
 def run(folder, encoder_seed=0, **more):
@@ -39,7 +39,6 @@ def run(folder, encoder_seed=0, **more):
         stripes()[0],
         more.pop("config", CONFIG),
         encoder=small_encoder(encoder_seed),
-        width=16,
         folder=folder,
         save_every=1,
         oracle=lambda encoder: float(asked.append(1) or 0.5),
@@ -74,14 +73,15 @@ def finish(children):
 def kill_after_an_epoch(folder, children):
     """Kill both processes once the folder holds a checkpoint; the epochs that were left."""
     deadline = time.monotonic() + 30
-    while not read_record(folder):
+    kept = folder / "checkpoint.safetensors"
+    while not kept.exists():
         if time.monotonic() > deadline:
             raise SystemExit("waited in vain")
     for child in children:
         os.kill(child, signal.SIGKILL)
     if [os.waitpid(child, 0)[1] for child in children] != [signal.SIGKILL] * 2:
         raise SystemExit("the training ended before it could be killed")
-    return len(read_record(folder)["curve"])
+    return len(load(kept)[1]["history"])
 
 
 def slow(line):
@@ -147,7 +147,7 @@ def fail(rank, failing, file):
 
 def refuse(file):
     try:
-        run(file.parent / "odd", config=replace(CONFIG, batch=15))
+        run(file.parent / "odd", config=configure("fastsiam", **{**SETTINGS, "batch_size": 15}, **OPTIONS))
     except InputError as error:
         file.write_text(str(error))
 

@@ -12,7 +12,7 @@ from naysay.runs.fit import split
 from naysay.runs.results import compared
 from naysay.runs.settings import batch_size_for
 from naysay.selection import Comparison
-from naysay.training import Config
+from naysay.learning import Config
 
 
 def against(z):

@@ -22,7 +22,7 @@ from naysay import engine, labels
 from naysay.engine import cluster, placing
 from naysay.engine.local import Local
 from naysay.errors import InputError
-from naysay.training import Config, HeldOut, grid, search
+from naysay.learning import Config, HeldOut, grid, search
 
 # tests that open ports run one after another: a free port that one has found must not be another's
 pytestmark = pytest.mark.xdist_group("ports")

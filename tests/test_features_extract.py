@@ -15,7 +15,7 @@ from torch import nn
 from naysay.errors import InputError
 from naysay.features import extract, load_encoder, pca, save_encoder, standardise
 from naysay.features.identity import UntoldError, identity
-from naysay.features.views import normalise, to_float
+from naysay.learning.views import normalise, to_float
 from naysay.models import resnet18_encoder
 
 

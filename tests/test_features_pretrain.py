@@ -9,18 +9,19 @@ import torch
 from torch import nn
 
 from naysay.errors import InputError
-from naysay.features import METHODS, Config, oracle_knn_accuracy, pretrain
-from naysay.features.collapse import CollapseError, check_alive, relative_spread
+from naysay.features import oracle_knn_accuracy, pretrain
 from naysay.features.embed import embed
 from naysay.features.encoders import load_encoder, save_encoder
-from naysay.features.fastsiam import mean_of_others, views_loss
-from naysay.features.simsiam import pair_loss
-from naysay.features.step import learning_rate
-from naysay.features.viewnorm import ViewNorm, norm_by_view
-from naysay.features.views import Recipe
+from naysay.learning import Config, configure
+from naysay.learning.recipes.collapse import CollapseError, check_alive, relative_spread
+from naysay.learning.recipes.fastsiam import mean_of_others, views_loss
+from naysay.learning.recipes.simsiam import pair_loss
+from naysay.learning.viewnorm import ViewNorm, norm_by_view
 from naysay.models import resnet18_encoder
 
-TINY = Config(batch=16, epochs=4, rate=0.05, projection=64, bottleneck=16, view=Recipe(size=12))
+SETTINGS = {"batch_size": 16, "epochs": 4, "learning_rate": 0.05}
+OPTIONS = {"projection": 64, "bottleneck": 16, "width": 16, "view": {"size": 12}}
+TINY = configure("fastsiam", **SETTINGS, **OPTIONS)
 
 
 def stripes(n=64, size=12, seed=0):
@@ -46,7 +47,7 @@ def small_encoder(seed=0):
 
 
 def run(config=TINY, **more):
-    return pretrain(stripes()[0], config, encoder=small_encoder(), width=16, **more)
+    return pretrain(stripes()[0], config, encoder=small_encoder(), **more)
 
 
 def test_view_norm_is_batch_norm_view_after_view():
@@ -93,26 +94,18 @@ def test_no_gradient_reaches_the_targets():
     assert p.grad.abs().sum() > 0
 
 
-def test_the_rate_rises_linearly_and_falls_as_a_cosine():
-    config = dataclasses.replace(TINY, epochs=110, warmup=10, rate=0.8)
-    assert learning_rate(config, 5) == pytest.approx(0.4)
-    assert learning_rate(config, 10) == pytest.approx(0.8)
-    assert learning_rate(config, 60) == pytest.approx(0.4)
-    assert learning_rate(config, 110) == pytest.approx(0)
-
-
 @pytest.mark.parametrize("method", ["simsiam", "fastsiam"])
 @pytest.mark.parametrize("target_momentum", [0.0, 0.9])
 def test_the_loss_falls(method, target_momentum):
-    views, momentum = METHODS[method].views, target_momentum
-    config = dataclasses.replace(TINY, method=method, views=views, epochs=10, rate=0.1, target_momentum=momentum)
+    changes = {**SETTINGS, **OPTIONS, "epochs": 10, "learning_rate": 0.1}
+    config = configure(method, **changes, target_momentum=target_momentum)
     losses = [line["loss"] for line in run(config).curve]
     assert losses[-1] < losses[0] - 0.1
 
 
 @pytest.mark.parametrize("target_momentum", [0.0, 0.9])
 def test_resume_equals_no_interruption(tmp_path, target_momentum):
-    config = dataclasses.replace(TINY, target_momentum=target_momentum)
+    config = configure("fastsiam", **SETTINGS, **OPTIONS, target_momentum=target_momentum)
     whole = run(config)
     first = run(config, folder=tmp_path, seconds=0.0)
     assert len(first.curve) == 1
@@ -122,14 +115,27 @@ def test_resume_equals_no_interruption(tmp_path, target_momentum):
     assert [line["loss"] for line in second.curve] == [line["loss"] for line in whole.curve]
     for name, tensor in whole.encoder.state_dict().items():
         assert torch.equal(second.encoder.state_dict()[name], tensor), name
-    assert len((tmp_path / "curve.jsonl").read_text().splitlines()) == config.epochs
-    assert json.loads((tmp_path / "curve.jsonl").read_text().splitlines()[0])["epoch"] == 1
+    lines = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines if line["kind"] == "epoch"] == [1, 2, 3, 4]
 
 
 def test_other_settings_do_not_continue_a_run(tmp_path):
     run(folder=tmp_path, seconds=0.0)
-    with pytest.raises(InputError, match="other settings"):
-        run(dataclasses.replace(TINY, rate=0.1), folder=tmp_path)
+    with pytest.raises(InputError, match=r"belongs to another run: it differs in learning_rate \(0.05, now 0.1\)"):
+        run(dataclasses.replace(TINY, learning_rate=0.1), folder=tmp_path)
+    with pytest.raises(InputError, match=r"belongs to another run: it differs in the data \("):
+        pretrain(stripes(seed=1)[0], TINY, encoder=small_encoder(), folder=tmp_path)
+
+
+def test_a_setting_that_a_recipe_does_not_have_is_refused_by_name():
+    with pytest.raises(InputError, match="unknown recipe 'fastsim': did you mean fastsiam"):
+        Config(recipe="fastsim")
+    with pytest.raises(InputError, match="unknown option of the recipe fastsiam 'vews': did you mean views"):
+        configure("fastsiam", vews=3)
+    with pytest.raises(InputError, match="the recipe simsiam has no use for crop; got 4"):
+        configure("simsiam", crop=4)
+    with pytest.raises(InputError, match="simsiam compares 2 views; got views=3"):
+        configure("simsiam", views=3)
 
 
 def test_the_oracle_sees_an_eval_encoder_and_changes_nothing():
@@ -168,7 +174,7 @@ def test_a_dead_run_is_stopped_with_advice():
             return self.bias.expand(len(x), 16) + 0 * x.mean()
 
     with pytest.raises(CollapseError, match=r"in epoch 3 .* Lower the learning rate"):
-        pretrain(stripes()[0], TINY, encoder=Constant(), width=16)
+        pretrain(stripes()[0], TINY, encoder=Constant())
 
 
 def test_a_loss_that_is_no_number_stops_at_once():

@@ -69,7 +69,8 @@ def test_a_killed_pair_goes_on_as_if_it_had_not_been(trained):
         (weights, curve, _), (again, same, _) = result(folder, "two", rank), result(folder, "killed", rank)
         assert apart(weights, again) == 0
         assert figures(curve) == figures(same)
-    assert len((folder / "killed" / "curve.jsonl").read_text().splitlines()) == 4
+    lines = [json.loads(line) for line in (folder / "killed" / "records.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines if line["kind"] == "epoch"] == [1, 2, 3, 4]
 
 
 def test_a_batch_that_cannot_be_shared_equally_is_refused_by_all(trained):

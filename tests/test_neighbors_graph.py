@@ -152,7 +152,7 @@ def test_a_truncated_graph_file_is_refused(tmp_path, keep):
 def test_a_file_that_is_no_graph_is_refused_by_name(tmp_path):
     path = tmp_path / "weights"
     save_file({"w": torch.zeros(2)}, path)
-    with pytest.raises(InputError, match="weights' must be a graph file \\(naysay-graph-1\\); got format None"):
+    with pytest.raises(InputError, match="weights must be a graph file \\(naysay-graph-1\\); got format None"):
         Graph.load(path)
     with pytest.raises(InputError, match=r"no graph file at .*nothing"):
         Graph.load(tmp_path / "nothing")

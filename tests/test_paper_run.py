@@ -26,9 +26,9 @@ from naysay.paper.estimate import estimate
 from naysay.paper.result import config
 from naysay.paper.run import EXPERIMENTS, ledger, perform
 from naysay.paper.spec import Wanted
-from naysay.training import Config, prepare, train
-from naysay.training import records as training_records
-from naysay.training.learner import Learner, build_learner
+from naysay.learning import Config, prepare, train
+from naysay.learning import records as training_records
+from naysay.learning.learner import Learner, build_learner
 
 SPEC = """
 kind = "table"

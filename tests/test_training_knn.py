@@ -6,7 +6,7 @@ import torch
 
 from naysay import datasets, labels, metrics, selection, transition
 from naysay.errors import InputError
-from naysay.training import choose_k, decode, local_distribution
+from naysay.learning import choose_k, decode, local_distribution
 
 K = 4
 

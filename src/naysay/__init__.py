@@ -23,6 +23,7 @@ __all__ = [
     "estimators",
     "features",
     "labels",
+    "learning",
     "losses",
     "metrics",
     "models",
@@ -31,7 +32,6 @@ __all__ = [
     "report",
     "seeds",
     "selection",
-    "training",
     "transition",
 ]
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         estimators,
         features,
         labels,
+        learning,
         losses,
         metrics,
         models,
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
         report,
         seeds,
         selection,
-        training,
         transition,
     )
     from naysay.augmentation import augment

@@ -52,6 +52,10 @@ class Processes:
             )
         return torch.device("cuda", self.local) if self.size > 1 else torch.device("cuda")
 
+    def part(self, x: Tensor) -> Tensor:
+        """The rows of `x` (n, ...), which all processes have, that are this process's part."""
+        return x if self.size == 1 else x[self.rank :: self.size]
+
     def mean(self, x: Tensor) -> Tensor:
         """The mean over the processes of each element; gradients go back to the x of every process."""
         return x if self.size == 1 else cast(Tensor, _Sum.apply(x)) / self.size  # type: ignore[no-untyped-call]

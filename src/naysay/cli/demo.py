@@ -38,7 +38,7 @@ def demo(
     from naysay import runs
     from naysay.cli.fit import results_table
     from naysay.cli.inputs import Reading, read
-    from naysay.training import Config
+    from naysay.learning import Config
 
     say = teller(quiet or json)
     with new_folder(out, force or is_demo(out), runs.is_run) as unfinished:

@@ -14,7 +14,7 @@ from naysay.errors import InputError
 from naysay.files import told
 
 if TYPE_CHECKING:
-    from naysay.training import Config
+    from naysay.learning import Config
 
 
 def fit(
@@ -128,8 +128,7 @@ def fit(
     asked = locals()
     from naysay import runs
     from naysay.cli.inputs import Reading, read
-    from naysay.processes import one_voice
-    from naysay.training import spread
+    from naysay.processes import join, one_voice
 
     reading = Reading.of(asked)
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
@@ -154,7 +153,7 @@ def fit(
             oracle=given.truth,
             progress=False if silent else None,
             tell=teller(silent or json),
-            fabric=spread(settings.config),
+            processes=join(),
         )
         if unfinished is None:  # the first process writes
             return
@@ -169,7 +168,7 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
     wins.
     """
     from naysay.runs.settings import batch_size_for, epochs_within_budget
-    from naysay.training import Config
+    from naysay.learning import Config
 
     given = {
         name: asked[name] for name in ("loss", "model", "epochs", "learning_rate", "seed") if asked[name] is not None

@@ -49,7 +49,7 @@ def pretrain(
     r"""Train an encoder on images, without any labels; interrupted, the same call
     goes on where it stopped.
 
-    FOLDER gets a checkpoint, curve.jsonl with a line per epoch, and at the end
+    FOLDER gets a checkpoint, records.jsonl with a line per epoch, and at the end
     encoder.safetensors with its card, encoder.json. Where the truth is known,
     kNN accuracy is shown on the side; training never sees it. A GPU is used
     where there is one, and is needed for photographs: on a CPU this is for
@@ -65,25 +65,25 @@ def pretrain(
       torchrun --standalone --nproc-per-node 4 -m naysay pretrain cifar10 \
           --out encoders/cifar10
     """
-    from dataclasses import asdict, replace
-
     from naysay import features
     from naysay.errors import InputError, unknown
+    from naysay.learning import RECIPES, configure
     from naysay.processes import join, one_voice
 
     with one_voice() as place:
-        if method not in features.METHODS:
-            raise unknown("method", method, features.METHODS)
-        if out.exists() and not (out / "checkpoint.safetensors").is_file() and (not out.is_dir() or any(out.iterdir())):
+        methods = [name for name, row in RECIPES.items() if not row.needs_labels]
+        if method not in methods:
+            raise unknown("method", method, methods)
+        begun = any((out / name).is_file() for name in ("checkpoint.safetensors", "records.jsonl"))
+        if out.exists() and not begun and (not out.is_dir() or any(out.iterdir())):
             raise InputError(f"{out} exists and holds no checkpoint to continue. Choose another folder.")
         images, score, about = _images(data, folder, seed)
-        published = features.METHODS[method]
-        config = replace(published, seed=seed, epochs=epochs or published.epochs, batch=batch or published.batch)
+        asked = {"epochs": epochs, "batch_size": batch}
+        config = configure(method, seed=seed, **{name: value for name, value in asked.items() if value is not None})
         trained = features.pretrain(
             images,
             config,
             folder=out,
-            device=place.device,
             oracle=score,
             oracle_every=knn_every,
             save_every=save_every,
@@ -94,15 +94,17 @@ def pretrain(
     if not place.first:
         return
     last = trained.curve[-1]
-    result = {"folder": str(out), "finished": trained.finished, "epochs": len(trained.curve), **last}
+    seconds_in_all = round(sum(line["seconds"] for line in trained.curve), 2)
+    told = {"finished": trained.finished, "epochs": len(trained.curve), **last, "seconds": seconds_in_all}
+    result = {"folder": str(out), **told}
     if trained.finished:
         card = {
             **about,
             "method": method,
             "epochs": config.epochs,
             "knn": last.get("knn"),
-            "seconds": last["seconds"],
-            "config": asdict(trained.config),
+            "seconds": seconds_in_all,
+            "config": trained.config.as_dict(),
             "command": command_line(),
             **_origin(place),
         }
@@ -120,18 +122,22 @@ def pretrain(
 
 def _origin(place: "Processes") -> dict[str, Any]:
     """On what, with what and when an encoder was made, for its card."""
-    from naysay.training.records import environment
+    from naysay.learning import environment
 
     made = environment(place.device, place.size)
     return {"hardware": made["hardware"], "versions": made["versions"], "date": made["started"]}
 
 
 def _tell(epochs: int) -> Callable[[dict[str, Any]], None]:
+    spent = 0.0
+
     def tell(line: dict[str, Any]) -> None:
+        nonlocal spent
+        spent += line["seconds"]
         knn = f", kNN accuracy {100 * line['knn']:.1f} % (needs the truth)" if "knn" in line else ""
         note(
             f"epoch {line['epoch']} of {epochs}: loss {line['loss']:.4f}, spread {line['spread']:.3f}, "
-            f"{line['seconds']:.0f} s{knn}"
+            f"{spent:.0f} s{knn}"
         )
 
     return tell

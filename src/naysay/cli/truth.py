@@ -13,7 +13,7 @@ from torch import Tensor
 from naysay import metrics
 
 if TYPE_CHECKING:
-    from naysay.training import Observer
+    from naysay.learning import Observer
 
 LOOKED_AT = 20_000  # training rows on which each epoch is looked at, spread evenly
 NOISE_NEIGHBOURS = 128  # the paper's number, for the neighbouring noise rate

@@ -13,7 +13,7 @@ from naysay.augmentation import augment
 from naysay.augmentation.schemes import neighbours_for
 from naysay.estimators.encoding import encode
 from naysay.features.extract import standardise
-from naysay.training import Config, Predictor, train
+from naysay.learning import Config, Predictor, train
 
 
 def neighbour_space(X: NDArray[Any]) -> NDArray[np.float32]:
@@ -31,7 +31,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     looked up. model: a name of `naysay.models.MODELS`. transition: T (K, K), how classes turn into labels, uniform
     unless given. classes: all classes, when the labels may not name each of them. n_neighbors: None takes as many as
     the classes are large enough for, at most 64. The rest are settings of `naysay.augment` and
-    `naysay.training.Config`.
+    `naysay.learning.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
     """

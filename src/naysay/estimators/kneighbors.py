@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from naysay import selection
 from naysay.estimators.encoding import encode
-from naysay.training import NeighbourDecoder, choose_k
+from naysay.learning import NeighbourDecoder, choose_k
 
 
 class ComplementaryKNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -74,7 +74,7 @@ class ComplementaryKNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return selection.ure_accuracy(torch.from_numpy(self._numbers(X)), comp, self.decoder_.T).value
 
     def _numbers(self, X: Any) -> NDArray[np.int64]:
-        from naysay.training import decode
+        from naysay.learning import decode
 
         numbers: NDArray[np.int64] = decode(self._distribution(X)[:, : len(self.classes_)], self.decoder_.T).numpy()
         return numbers

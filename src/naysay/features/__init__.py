@@ -1,4 +1,4 @@
-"""Features: the space in which labels are shared. Self-supervised pretraining, extraction, and how good the result is."""
+"""Features: the space in which labels are shared. Pretraining without labels, extraction, and how good they are."""
 
 from naysay.features.embed import embed
 from naysay.features.encoders import load_encoder, save_encoder
@@ -6,11 +6,8 @@ from naysay.features.extract import extract
 from naysay.features.knn import oracle_knn_accuracy
 from naysay.features.pretrain import Pretrained, pretrain
 from naysay.features.raw import pca, standardise
-from naysay.features.recipes import METHODS, Config
 
 __all__ = [
-    "METHODS",
-    "Config",
     "Pretrained",
     "embed",
     "extract",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from naysay.errors import InputError
-from naysay.features.views import normalise, to_float
+from naysay.learning.views import normalise, to_float
 
 
 def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: str = "bf16") -> Tensor:

@@ -34,7 +34,7 @@ from naysay.features.encoders import load_encoder
 from naysay.features.identity import UntoldError, identity, weights
 from naysay.features.raw import as_numbers, pca, standardise, to_numpy
 from naysay.features.ready import as_features, read_embeddings
-from naysay.features.views import MEAN, STD
+from naysay.learning.views import MEAN, STD
 from naysay.progress import track
 
 __all__ = ["Encoder", "extract", "pca", "standardise"]

@@ -6,8 +6,6 @@ row do stay. A graph that somebody else built comes in through `foreign`, a save
 it.
 """
 
-import hashlib
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from naysay import files
+from naysay import tensors
 from naysay.errors import InputError, unknown
 
 METRICS = ("euclidean", "cosine")
@@ -109,46 +107,20 @@ class Graph:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a safetensors file; the file appears whole or not at all."""
-        from safetensors import SafetensorError
-        from safetensors.torch import save_file
-
-        tensors = {"indices": self.indices.cpu().contiguous(), "distances": self.distances.cpu().contiguous()}
-        about = json.dumps(
-            {"metric": self.metric, "method": self.method, "recall": self.recall, "columns": self.columns}
-        )
-        described = {"format": FORMAT, "graph": about, "digest": _digest(tensors, about)}
-        with files.replacing(Path(path)) as unfinished:
-            try:
-                save_file(tensors, unfinished, metadata=described)
-            except SafetensorError as error:  # its way of saying that the disk is full
-                raise InputError(
-                    f"{os.fspath(path)!r} cannot be written ({error}). Free some space or choose another folder."
-                ) from error
+        about = {"metric": self.metric, "method": self.method, "recall": self.recall, "columns": self.columns}
+        arrays = {"indices": self.indices, "distances": self.distances}
+        tensors.save(Path(path), arrays, about, format=FORMAT, key="graph")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote, refusing a file that is damaged, altered, or not a graph."""
-        from safetensors import SafetensorError, safe_open
-
         again = "Build the graph again and save it."
         if not Path(path).is_file():
             raise InputError(f"There is no graph file at {os.fspath(path)!r}. {again}")
+        arrays, about = tensors.load(Path(path), format=FORMAT, key="graph", what="graph", way_out=again)
         try:
-            with safe_open(path, framework="pt") as file:
-                described = file.metadata() or {}
-                if described.get("format") != FORMAT:
-                    raise InputError(
-                        f"{os.fspath(path)!r} must be a graph file ({FORMAT}); got format "
-                        f"{described.get('format')!r}. {again}"
-                    )
-                tensors = {name: file.get_tensor(name) for name in ("indices", "distances")}
-            if described["digest"] != _digest(tensors, described["graph"]):
-                raise InputError(
-                    f"{os.fspath(path)!r} was changed after it was saved: its contents don't match its checksum. "
-                    f"{again}"
-                )
-            graph = cls(**tensors, **json.loads(described["graph"]))
-        except (SafetensorError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            graph = cls(arrays["indices"], arrays["distances"], **about)
+        except (KeyError, TypeError) as error:
             raise InputError(f"{os.fspath(path)!r} is not a whole graph file: {error}. {again}") from error
         check(graph)
         return graph
@@ -203,11 +175,3 @@ def check_range(indices: Tensor, columns: int | None) -> None:
     low, high = int(indices.min()), int(indices.max())
     if low < 0 or high >= limit:
         raise InputError(f"A graph's indices must be row numbers from 0 to {limit - 1}; got {low} to {high}.")
-
-
-def _digest(tensors: dict[str, Tensor], about: str) -> str:
-    digest = hashlib.blake2b(about.encode(), digest_size=16)
-    for name in sorted(tensors):
-        digest.update(f"{name} {tuple(tensors[name].shape)} {tensors[name].dtype} ".encode())
-        digest.update(tensors[name].numpy().data)
-    return digest.hexdigest()

@@ -13,7 +13,7 @@ from naysay.paper import data, space
 from naysay.paper.data import Place
 from naysay.paper.result import Result, config
 from naysay.paper.values import AUGMENTATION, Value
-from naysay.training import Prepared, prepare, train
+from naysay.learning import Prepared, prepare, train
 
 
 def run(values: Mapping[str, Value], place: Place) -> Result:

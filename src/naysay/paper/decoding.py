@@ -9,7 +9,7 @@ from naysay.paper import data, space
 from naysay.paper.data import Place
 from naysay.paper.result import Result
 from naysay.paper.values import Value
-from naysay.training import choose_k
+from naysay.learning import choose_k
 
 
 def run(values: Mapping[str, Value], place: Place) -> Result:

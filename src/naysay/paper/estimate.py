@@ -23,7 +23,7 @@ from naysay.paper.result import config
 from naysay.paper.spec import Wanted
 from naysay.paper.values import Value
 from naysay.seeds import torch_stream
-from naysay.training import Config, Predictor, records, train
+from naysay.learning import Config, Predictor, records, train
 
 LONG_ENOUGH = 0.2  # seconds of an epoch on noise, for its rate to mean something
 MOST, SEARCHED = 32_768, 4_096  # rows of noise, to train on and to search

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from naysay.paper.values import TRAINING, Value
-from naysay.training import Config
+from naysay.learning import Config
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from naysay.paper.data import Place
 from naysay.paper.result import Result
 from naysay.paper.spec import Wanted
 from naysay.paper.values import Value
-from naysay.training import records
+from naysay.learning import records
 
 Experiment = Callable[[Mapping[str, Value], Place], Result]
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(

@@ -12,7 +12,7 @@ from naysay.paper import data
 from naysay.paper.data import Place
 from naysay.paper.result import Result, config
 from naysay.paper.values import Value
-from naysay.training import train
+from naysay.learning import train
 
 FIGURES = (
     "train_accuracy",

@@ -1,7 +1,7 @@
 """What a run may be told: the names of its values by kind of experiment, and what each may be.
 
 A spec writes nothing else, so that a typo is an error before anything runs and not a setting that silently does
-nothing. The training values are settings of `naysay.training.Config`, by the same names.
+nothing. The training values are settings of `naysay.learning.Config`, by the same names.
 """
 
 from collections.abc import Mapping

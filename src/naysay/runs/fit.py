@@ -10,7 +10,7 @@ labels from the first one, and share the training.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -20,14 +20,12 @@ from naysay.audit import Audit, audit
 from naysay.augmentation import Report as Sharing
 from naysay.augmentation import augment_report
 from naysay.errors import InputError
+from naysay.processes import ALONE, Processes
 from naysay.runs.labelled import Labelled
 from naysay.runs.settings import Settings
 from naysay.runs.space import Space, find_space
 from naysay.selection import Comparison, Estimate
-from naysay.training import HeldOut, Observer, Predictor, Snapshot, Trained, train
-
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+from naysay.learning import HeldOut, Observer, Predictor, Snapshot, Trained, train
 
 LOOKED_AT = 20_000  # training rows on which each epoch's confidence is measured: more would cost an epoch's time again
 
@@ -98,12 +96,12 @@ def fit(
     oracle: Oracle | None = None,
     progress: bool | None = None,
     tell: Tell = print,
-    fabric: "Fabric | None" = None,
+    processes: Processes = ALONE,
 ) -> Fitted:
     """Run `settings` on the data. `progress`: a bar while training (None: on a terminal); `tell` gets a line at each
     step.
 
-    fabric: for devices other than one (`training.spread`); every process calls this with the same arguments.
+    processes: those that share the training (`naysay.processes.join`), all with the same arguments.
     """
     started = time.perf_counter()
     space = find_space(data.items, settings.space, settings.encoder)
@@ -126,7 +124,7 @@ def fit(
         if settings.assume == "uniform"
         else estimated_transition(data.comp[rows], space, rows, settings.config.seed)
     )
-    T = _first(fabric, T)
+    T = processes.agree(T)  # machines may round differently, and all must train on the same labels
     part = Part(data.items.x, rows, held, data.comp[rows], HeldOut(data.items.x[held.numpy()], data.comp[held]), T)
     graph, n, n_classes = None, len(rows), len(data.classes)
     if any(scheme != "none" for scheme in settings.schemes):
@@ -136,15 +134,15 @@ def fit(
     attempts = []
     for scheme in settings.schemes:
         tell(f"training with scheme {scheme}, {settings.config.epochs} epochs")
-        attempts.append(_attempt(scheme, graph, part, settings, oracle=oracle, progress=progress, fabric=fabric))
+        attempts.append(_attempt(scheme, graph, part, settings, oracle=oracle, progress=progress, processes=processes))
     best = max(range(len(attempts)), key=lambda at: attempts[at].estimate.value)
     versus = {
         other.scheme: selection.compare(attempts[best].estimate, other.estimate)
         for at, other in enumerate(attempts)
         if at != best
     }
-    seconds, processes = time.perf_counter() - started, 1 if fabric is None else fabric.world_size
-    return Fitted(settings, found, space, tuple(attempts), best, versus, rows, held, graph, T, seconds, processes)
+    seconds = time.perf_counter() - started
+    return Fitted(settings, found, space, tuple(attempts), best, versus, rows, held, graph, T, seconds, processes.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,11 +189,6 @@ def estimated_transition(given: Tensor, space: Space, rows: Tensor, seed: int) -
     return T / T.sum(1, keepdim=True)
 
 
-def _first(fabric: "Fabric | None", value: Tensor | None) -> Any:
-    """The first process's value: machines may round differently, and all must train on the same labels."""
-    return value if fabric is None or fabric.world_size == 1 else fabric.broadcast(value)
-
-
 def _attempt(
     scheme: str,
     graph: neighbors.Graph | None,
@@ -204,12 +197,12 @@ def _attempt(
     *,
     oracle: Oracle | None,
     progress: bool | None,
-    fabric: "Fabric | None",
+    processes: Processes,
 ) -> Attempt:
     started = time.perf_counter()
     k = settings.neighbours(scheme, *part.given.shape)
     shared, sharing = augment_report(graph, part.given, scheme, k, settings.alpha, settings.gamma)
-    shared = _first(fabric, shared)
+    shared = processes.agree(shared)
     # a row that no label reaches would only cost time
     reached = shared.sum(1) > 0
     x, rows = part.x[part.rows[reached].numpy()], part.rows[reached]
@@ -225,7 +218,7 @@ def _attempt(
         held_out=part.judge,
         observers=[observer],
         progress=progress,
-        fabric=fabric,
+        processes=processes,
     )
     estimate = selection.ure_accuracy(trained.predictor.predict(part.judge.x).cpu(), part.judge.comp, part.T)
     truth = {} if oracle is None else oracle.of_labels(part.rows, shared)

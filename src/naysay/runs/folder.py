@@ -29,8 +29,8 @@ from naysay.runs.labelled import Labelled
 from naysay.runs.predict import probabilities
 from naysay.runs.report import build
 from naysay.runs.results import plain, results, verdict
-from naysay.training import Predictor
-from naysay.training.records import environment
+from naysay.learning import Predictor
+from naysay.learning.records import environment
 
 FORMAT = "naysay-run-1"
 BLOCK = 65_536  # rows predicted at a time

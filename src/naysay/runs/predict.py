@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from naysay import selection
-from naysay.training import Predictor
+from naysay.learning import Predictor
 
 
 def probabilities(predictor: Predictor, logits: Tensor) -> Tensor:

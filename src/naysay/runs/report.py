@@ -12,7 +12,7 @@ from naysay.errors import InputError
 from naysay.report import Column, Curves, FeatureMap, HeatMap, Item, KeyFigure, Method, Report, Results, Series, Value
 from naysay.runs.account import Arrays
 from naysay.runs.results import with_error
-from naysay.training import records
+from naysay.learning import records
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Any
 from naysay.audit.shares import MEDIUM
 from naysay.runs.fit import Fitted
 from naysay.selection import Comparison
-from naysay.training import Trained
+from naysay.learning import Trained
 
 DOUBT = 2.0  # standard errors below which a difference is not called one
 

@@ -13,7 +13,7 @@ from naysay.augmentation.weights import check_gamma
 from naysay.errors import InputError, unknown
 from naysay.models import MODELS
 from naysay.runs.space import SPACES
-from naysay.training import Config
+from naysay.learning import Config
 
 AUTO = ("none", "dms")  # what is compared when nothing is said: labels as given, and the paper's best scheme
 ASSUMPTIONS = ("uniform", "estimated")

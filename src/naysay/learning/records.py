@@ -27,8 +27,6 @@ Figures = dict[str, Any]
 
 def environment(device: torch.device, processes: int) -> dict[str, Any]:
     """Versions, hardware and date: what a number's origin includes."""
-    import lightning_fabric
-
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
     return {
         "versions": {
@@ -36,7 +34,6 @@ def environment(device: torch.device, processes: int) -> dict[str, Any]:
             "python": platform.python_version(),
             "torch": torch.__version__,
             "numpy": np.__version__,
-            "lightning-fabric": lightning_fabric.__version__,  # type: ignore[attr-defined]  # it has one all the same
         },
         "hardware": {
             "device": str(device),

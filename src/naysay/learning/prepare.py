@@ -12,7 +12,7 @@ from torch import Tensor
 
 from naysay import labels, selection
 from naysay.errors import InputError
-from naysay.training.run import HeldOut
+from naysay.learning.train import HeldOut
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from naysay.errors import InputError
-from naysay.features.views import DRAWS, GREY, MEAN, STD, TRIES, Recipe, make_views, shift_hue
+from naysay.learning.views import DRAWS, GREY, MEAN, STD, TRIES, View, make_views, shift_hue
 
 
 def scalar_view(image, u, recipe):
@@ -54,7 +54,7 @@ def scalar_jitter(x, op, u, recipe):
     return np.clip(factor * x + (1 - factor) * other, 0, 1)
 
 
-@pytest.mark.parametrize("recipe", [Recipe(), Recipe(size=24), Recipe(size=40, scale=(0.9, 1.0))])
+@pytest.mark.parametrize("recipe", [View(), View(size=24), View(size=40, scale=(0.9, 1.0))])
 def test_views_match_their_scalar_definition(recipe):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (24, 32, 32, 3), dtype=np.uint8)
@@ -71,7 +71,7 @@ def test_the_whole_image_is_taken_when_no_try_fits():
     u = torch.rand(2, DRAWS, generator=torch.Generator().manual_seed(0))
     u[:, :TRIES], u[:, TRIES : 2 * TRIES] = 1.0, 1.0  # the whole area at the widest ratio never fits
     image = torch.randint(0, 256, (2, 16, 16, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
-    plain = Recipe(size=16, flip=0, jitter=0, grey=0)
+    plain = View(size=16, flip=0, jitter=0, grey=0)
     expected = (image.permute(0, 3, 1, 2) / 255 - torch.tensor(MEAN)[:, None, None]) / torch.tensor(STD)[:, None, None]
     assert torch.allclose(make_views(image, u, plain), expected, atol=1e-5)
 
@@ -79,7 +79,7 @@ def test_the_whole_image_is_taken_when_no_try_fits():
 def test_each_probability_is_honoured():
     images = torch.randint(0, 256, (4000, 8, 8, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     u = torch.rand(4000, DRAWS, generator=torch.Generator().manual_seed(1))
-    views = make_views(images, u, Recipe(size=8))
+    views = make_views(images, u, View(size=8))
     back = views * torch.tensor(STD)[:, None, None] + torch.tensor(MEAN)[:, None, None]
     grey = ((back - back[:, :1]).abs().amax((1, 2, 3)) < 1e-4).float().mean()
     assert abs(float(grey) - 0.2) < 0.02  # three standard errors of 4,000 draws
@@ -93,12 +93,12 @@ def test_hue_of_a_full_turn_changes_nothing():
 def test_greyscale_images_get_brightness_and_contrast_only():
     image = torch.randint(0, 256, (6, 12, 12), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     u = torch.rand(6, DRAWS, generator=torch.Generator().manual_seed(1))
-    views = make_views(image, u, Recipe(size=12))
+    views = make_views(image, u, View(size=12))
     assert views.shape == (6, 1, 12, 12)
     assert views.isfinite().all()
-    assert not torch.equal(views, make_views(image, u, Recipe(size=12, jitter=0)))
+    assert not torch.equal(views, make_views(image, u, View(size=12, jitter=0)))
 
 
 def test_float_images_are_refused_with_the_way_out():
     with pytest.raises(InputError, match="uint8"):
-        make_views(torch.rand(2, 8, 8, 3), torch.rand(2, DRAWS), Recipe())
+        make_views(torch.rand(2, 8, 8, 3), torch.rand(2, DRAWS), View())

@@ -1,6 +1,6 @@
 """A program for the tests that kill processes: it imports torch once and forks, so that each victim costs milliseconds.
 
-`python training_worker.py kill FOLDER` trains in children that are killed, then to the end; `... pair FOLDER` trains on
+`python learning_worker.py kill FOLDER` trains in children that are killed, then to the end; `... pair FOLDER` trains on
 two processes. Both print one JSON line.
 """
 
@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from forking import fork
-from lightning_fabric import Fabric
 
 from naysay import labels
-from naysay.training import Config, HeldOut, Predictor, one_device, train
-from naysay.training.records import read
+from naysay.learning import Config, HeldOut, Predictor, train
+from naysay.learning.records import read
+from naysay.processes import join
 
 torch.set_num_threads(1)  # before any product: a forked child may not use a thread pool that its parent has started
 
@@ -92,14 +92,12 @@ def train_share(rank, port, folder):
         WORLD_SIZE="2",
         RANK=str(rank),
         LOCAL_RANK=str(rank),
-        NODE_RANK="0",
     )
-    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
-    fabric.launch()
+    processes = join()
     x, comp = problem()
     for loss in ("scl-nl", "ure-ga", "ure-nn", "cpe-t"):
         config = Config(loss=loss, epochs=3, batch_size=50, model_options={"hidden": 16})
-        trained = train(config, x, comp, fabric=fabric, folder=folder / loss)
+        trained = train(config, x, comp, processes=processes, folder=folder / loss)
         if rank == 1:
             trained.predictor.save(folder / f"{loss}.rank1.safetensors")
             (folder / f"{loss}.rank1.json").write_text(json.dumps(trained.history))
@@ -117,7 +115,7 @@ def pair(folder):
     answer = {}
     for loss in ("scl-nl", "ure-ga", "ure-nn", "cpe-t"):
         config = Config(loss=loss, epochs=3, batch_size=50, model_options={"hidden": 16})
-        one = train(config, x, comp, fabric=one_device(config))
+        one = train(config, x, comp)
         start = train(Config(**{**config.as_dict(), "epochs": 1, "learning_rate": 1e-12}), x, comp)
         both = [
             Predictor.load(folder / loss / "checkpoint.safetensors"),

@@ -1,13 +1,14 @@
 """Several views an image, each predicted against the mean of the others' targets (FastSiam, Pototzky et al. 2022).
 
 One view is a noisy target; the mean of V - 1 views is a steady one, which bears small batches and high rates and
-reaches SimSiam's quality in a fraction of its time. With V = 2 the loss is SimSiam's, exactly. A momentum target (BYOL,
-Grill et al. 2020) is an option on top: the targets then come from a moving average of the network instead of the
-network itself.
+reaches SimSiam's quality in a fraction of its time. With V = 2 the loss is SimSiam's, exactly. The settings are those
+of the lightly project's CIFAR-10 benchmark, where 200-NN accuracy after 200 epochs is 90.6 %.
 """
 
 import torch.nn.functional as F
 from torch import Tensor
+
+from naysay.learning.recipes import siamese
 
 
 def mean_of_others(targets: Tensor) -> Tensor:
@@ -16,5 +17,15 @@ def mean_of_others(targets: Tensor) -> Tensor:
 
 
 def views_loss(predictions: Tensor, targets: Tensor) -> Tensor:
-    """The loss of V views, predictions and targets (V, n, d): each prediction against the mean of the others' targets."""
+    """The loss of V views, predictions and targets (V, n, d): each prediction against the mean of the others."""
     return -F.cosine_similarity(predictions.float(), mean_of_others(targets.detach().float()), dim=-1).mean()
+
+
+ROW = siamese.row(
+    "fastsiam",
+    views_loss,
+    "Pototzky et al. 2022",
+    "an encoder from images alone, several views at a time",
+    siamese.Options,
+    {"batch_size": 128, "epochs": 200, "learning_rate": 0.06},
+)

@@ -1,7 +1,9 @@
-"""What a training run is: one frozen record of settings, from keywords or from a TOML or JSON file.
+"""What a run of learning is: one frozen record of settings, from keywords or from a TOML or JSON file.
 
 Everything here decides the weights (with the data, the labels and T); where the run happens (devices, folder) is no
-part of it. The defaults train a table or small images in seconds; `PAPER` holds what Lin et al. 2023 use for images.
+part of it. The first settings are the loop's and every recipe's; those of the model and of what is fed are for recipes
+that learn a classifier; `options` are the recipe's own (see `naysay.learning.recipes`). The defaults train a table or
+small images in seconds; `PAPER` holds what Lin et al. 2023 use for images.
 """
 
 import dataclasses
@@ -14,6 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
+import torch
+
 from naysay.errors import InputError, unknown
 
 CHOICES = MappingProxyType(
@@ -21,7 +25,7 @@ CHOICES = MappingProxyType(
         "optimizer": ("adamw", "sgd"),
         "schedule": ("constant", "cosine"),
         "padding": ("reflect", "zero"),
-        "precision": ("32-true", "bf16-mixed"),
+        "precision": ("32-true", "bf16-mixed", "auto"),
         "compile": ("auto", "yes", "no"),
     }
 )
@@ -29,7 +33,7 @@ CHOICES = MappingProxyType(
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of one training run; the values are checked when it is made."""
+    """Settings of one run; the values are checked when it is made."""
 
     loss: str = "scl-nl"
     eps: float = 0.0  # the floor inside logarithms that published code has (1e-6); 0 works in log space
@@ -44,17 +48,20 @@ class Config:
     momentum: float = 0.9  # sgd's
     schedule: str = "cosine"  # to 0 over the whole run; or "constant"
     warmup_epochs: int = 0  # the learning rate rises linearly from 0
-    # with the training rows' own mean and deviation; else images in [0, 1] and tables as they are
-    normalise: bool = True
+    normalise: bool = True  # by the training rows' own mean and deviation; else images in [0, 1], tables as they are
     crop: int = 0  # random crop after padding by so many pixels a side
     padding: str = "reflect"
     flip: bool = False  # left to right, every second image at random
-    precision: str = "32-true"
+    precision: str = "32-true"  # or "bf16-mixed"; "auto" is bf16-mixed on a GPU and 32-true elsewhere
     compile: str = "auto"
     seed: int = 0
+    recipe: str = "plain"
+    options: Mapping[str, Any] = field(default_factory=dict)  # the recipe's own settings by name
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
+        from naysay.learning import recipes  # the table's rows are made of configs
+
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
@@ -63,13 +70,18 @@ class Config:
                 raise InputError(f"{name} must be at least {least}; got {getattr(self, name)}.")
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise InputError(
-                f"learning_rate must be above 0; got {self.learning_rate}. 1e-3 is a good start for adamw, 1e-1 for "
-                "sgd."
+                f"learning_rate must be above 0; got {self.learning_rate}. "
+                "1e-3 is a good start for adamw, 1e-1 for sgd."
             )
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
             raise InputError(f"weight_decay must be at least 0; got {self.weight_decay}.")
         if self.warmup_epochs >= self.epochs:
             raise InputError(f"warmup_epochs must be below epochs; got {self.warmup_epochs} of {self.epochs}.")
+        recipes.get(self.recipe).check(self)
+
+    def mixed(self, device: torch.device) -> bool:
+        """Whether products are rounded to bfloat16 on `device`."""
+        return self.precision == "bf16-mixed" or (self.precision == "auto" and device.type == "cuda")
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
@@ -86,10 +98,8 @@ class Config:
             first = error.errors()[0]
             if isinstance(cause := first.get("ctx", {}).get("error"), InputError):
                 raise cause from None
-            where = ".".join(str(part) for part in first["loc"])
-            raise InputError(
-                f"setting {where} cannot be {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
-            ) from None
+            where, why = ".".join(str(part) for part in first["loc"]), first["msg"]
+            raise InputError(f"setting {where} cannot be {first['input']!r}: {why[0].lower()}{why[1:]}.") from None
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -109,20 +119,8 @@ class Config:
         return cls.from_dict(settings)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings by name, ready for JSON."""
-        return {**dataclasses.asdict(self), "model_options": dict(self.model_options)}
-
-
-# 200 epochs with five of warm-up, crops and flips: the settings behind the paper's main table (Lin et al. 2023, section
-# 6)
-PAPER = Config(
-    model="resnet18",
-    epochs=200,
-    batch_size=512,
-    learning_rate=1e-3,
-    warmup_epochs=5,
-    crop=4,
-    flip=True,
-    weight_decay=1e-4,
-    precision="bf16-mixed",
-)
+        """The settings by name, ready for JSON; recipe and options only where they say something."""
+        plain = {**dataclasses.asdict(self), "model_options": dict(self.model_options), "options": dict(self.options)}
+        if self.recipe == "plain":
+            del plain["recipe"], plain["options"]
+        return plain

@@ -17,8 +17,8 @@ from naysay import labels
 from naysay.cli import app
 from naysay.engine.cluster import connect
 from naysay.errors import InputError
-from naysay.processes import ALONE, here
-from naysay.training import Config, Diverged, HeldOut, Predictor, spread, train, train_on_ray
+from naysay.learning import Config, Diverged, HeldOut, Predictor, train, train_on_ray
+from naysay.processes import ALONE, here, join
 
 # tests that open ports run one after another: a free port that one has found must not be another's
 pytestmark = pytest.mark.xdist_group("ports")
@@ -48,7 +48,7 @@ def test_a_process_that_nobody_placed_is_alone(monkeypatch):
     for name in ("WORLD_SIZE", "RANK"):
         monkeypatch.delenv(name, raising=False)
     assert here() is ALONE
-    assert spread(CONFIG).world_size == 1
+    assert join() is ALONE
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(
         InputError, match=r"RANK, LOCAL_RANK, MASTER_ADDR, MASTER_PORT is not set\. Start them with torchrun"

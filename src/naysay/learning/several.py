@@ -7,47 +7,19 @@ by `train_on_ray`. Their process group is lightning-fabric's, nccl between GPUs 
 import dataclasses
 import os
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from naysay.engine import ATTEMPTS
 from naysay.errors import InputError
-from naysay.processes import here
-from naysay.training.config import Config
-from naysay.training.loop import train
-from naysay.training.predictor import Predictor
-from naysay.training.run import Trained, one_device, quieten
-
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+from naysay.learning.config import Config
+from naysay.learning.predictor import Predictor
+from naysay.learning.train import Trained, train
+from naysay.processes import join
 
 GRACE = 5.0  # seconds in which Ray notices that a worker died
 PATIENCE = 60.0  # seconds for Ray to find room for all workers at once
-
-
-def spread(config: Config) -> "Fabric":
-    """The Fabric for `train`, over all processes that torchrun started; one device where this process is alone.
-
-    So `train(config, x, comp, fabric=spread(config))` is right on a laptop and on every process of a cluster.
-    """
-    place = here()
-    if place.size == 1:
-        return one_device(config)
-    from lightning_fabric import Fabric
-    from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-
-    quieten()
-    fabric = Fabric(
-        accelerator=place.device.type,
-        devices=place.local_size,
-        num_nodes=place.size // place.local_size,
-        strategy="ddp",
-        precision=config.precision,  # type: ignore[arg-type]  # checked by Config
-        plugins=[TorchElasticEnvironment()],
-    )
-    fabric.launch()
-    return fabric
 
 
 def train_on_ray(
@@ -156,7 +128,7 @@ class _Member:
     def train(self, meeting: tuple[str, int], sent: dict[str, Any]) -> Trained | None:
         """The result, from the first worker alone."""
         os.environ |= {"MASTER_ADDR": meeting[0], "MASTER_PORT": str(meeting[1])}
-        trained = train(**sent, fabric=spread(sent["config"]), progress=False)
+        trained = train(**sent, processes=join(), progress=False)
         if self.rank:
             return None
         best = None if trained.best is None else _on_cpu(trained.best)

@@ -1,14 +1,14 @@
-"""Random views of images, batched on the device: the one augmentation that self-supervised features are trained with.
+"""Views of images, batched on the device: pure functions of images (uint8, channels last) and of numbers drawn before.
 
-Convention: the randomness comes in as an argument. A view is a plain function of an image (uint8, channels last) and of
-its own row of `DRAWS` uniform numbers, so the same numbers give the same view on a CPU, on a GPU and inside a captured
-graph, and a test can compare each view with its scalar definition.
+Because the randomness comes in as an argument, the same numbers give the same view on a CPU, on a GPU and inside a
+captured graph, and a test can compare each view with its scalar definition.
 
-The recipe is SimSiam's for CIFAR (Chen and He, 2021), with torchvision's meaning of every step: random resized crop of
-0.2-1.0 of the area, flip, colour jitter 0.4/0.4/0.4/0.1 in a random order with probability 0.8, greyscale with
-probability 0.2, and no blur on 32 x 32. Crop, flip and resize are one linear map for each axis: a row of
-triangle-filter weights over the source pixels (the antialiased bilinear filter), so that a view is `rows @ image @
-columns^T`.
+The weak view moves an image: shifts it by a few pixels and flips it (`draw_moves`, `take_moved`). The strong view
+(`make_views`, of `DRAWS` uniform numbers) is SimSiam's for CIFAR (Chen and He, 2021), with torchvision's meaning of
+every step: random resized crop of 0.2-1.0 of the area, flip, colour jitter 0.4/0.4/0.4/0.1 in a random order with
+probability 0.8, greyscale with probability 0.2, and no blur on 32 x 32. Crop, flip and resize are one linear map for
+each axis: a row of triangle-filter weights over the source pixels (the antialiased bilinear filter), so that a view is
+`rows @ image @ columns^T`.
 """
 
 import math
@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from naysay.errors import InputError
+from naysay.seeds import torch_stream
 
 TRIES = 10  # torchvision draws area and ratio this often before it falls back to the whole image
 DRAWS = 2 * TRIES + 13  # tries, place (2), flip, jitter at all, strengths (4), order (4), grey
@@ -26,11 +27,38 @@ GREY = (0.2989, 0.587, 0.114)  # ITU-R 601-2 luma
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What a view may do: `size` in pixels a side, crop `scale` (of the area) and `ratio`, jitter strengths and
-    chances.
+def draw_moves(n: int, crop: int, flip: bool, seed: int, epoch: int) -> Tensor:
+    """How each of n images is moved this epoch, (n, 3): pixels down and right, up to `crop`, and 1 where it is flipped.
+
+    Drawn on the CPU for all rows, whatever their order: the numbers depend on seed and epoch alone.
     """
+    generator = torch_stream(seed, f"views/{epoch}")
+    shift = torch.randint(-crop, crop + 1, (n, 2), generator=generator)
+    flipped = torch.rand(n, generator=generator) < (0.5 if flip else 0.0)
+    return torch.cat([shift, flipped[:, None].long()], 1)
+
+
+def take_moved(images: Tensor, rows: Tensor, moves: Tensor, padding: str) -> Tensor:
+    """The images numbered `rows`, each moved as its row of `moves` (B, 3) says: one gather, whatever the padding.
+
+    Pixel (i, j) of the result is pixel (i + down, j + right) of the padded image, and of its mirror image if flipped.
+    """
+    height, width = images.shape[1:3]
+    down, right, flipped = moves.unbind(1)
+    i = torch.arange(height, device=images.device) + down[:, None]
+    j = torch.arange(width, device=images.device) + right[:, None]
+    j = torch.where(flipped[:, None] > 0, j.flip(1), j)
+    if padding == "zero":
+        inside = ((i >= 0) & (i < height))[:, :, None] & ((j >= 0) & (j < width))[:, None, :]
+        i, j = i.clamp(0, height - 1), j.clamp(0, width - 1)
+        return images[rows[:, None, None], i[:, :, None], j[:, None, :]] * inside[..., None]
+    i, j = (height - 1 - (height - 1 - i.abs()).abs(), width - 1 - (width - 1 - j.abs()).abs())
+    return images[rows[:, None, None], i[:, :, None], j[:, None, :]]
+
+
+@dataclass(frozen=True)
+class View:
+    """What a strong view may do: pixels a side, the crop's share of the area and ratio, strengths and chances."""
 
     size: int = 32
     scale: tuple[float, float] = (0.2, 1.0)
@@ -61,26 +89,26 @@ def to_float(images: Tensor) -> Tensor:
     return x.permute(0, 3, 1, 2).float() / 255
 
 
-def make_views(images: Tensor, draws: Tensor, recipe: Recipe) -> Tensor:
+def make_views(images: Tensor, draws: Tensor, view: View) -> Tensor:
     """One view (n, C, size, size) of each image (n, H, W, C) uint8, given its uniform numbers (n, DRAWS); normalised
     floats.
     """
     x = to_float(images)
     u = draws.unbind(1)
     flip, apply, strength, order, grey = u[22], u[23], draws[:, 24:28], draws[:, 28:32], u[32]
-    top, left, height, width = crop_boxes(draws[:, : 2 * TRIES], draws[:, 20:22], (x.shape[2], x.shape[3]), recipe)
-    rows = filter_weights(top, height, x.shape[2], recipe.size, torch.zeros_like(flip, dtype=torch.bool))
-    columns = filter_weights(left, width, x.shape[3], recipe.size, flip < recipe.flip)
+    top, left, height, width = crop_boxes(draws[:, : 2 * TRIES], draws[:, 20:22], (x.shape[2], x.shape[3]), view)
+    rows = filter_weights(top, height, x.shape[2], view.size, torch.zeros_like(flip, dtype=torch.bool))
+    columns = filter_weights(left, width, x.shape[3], view.size, flip < view.flip)
     x = rows[:, None] @ x @ columns[:, None].transpose(-1, -2)
-    jittered = colour_jitter(x, strength, order, recipe)
-    x = torch.where((apply < recipe.jitter)[:, None, None, None], jittered, x)
+    jittered = colour_jitter(x, strength, order, view)
+    x = torch.where((apply < view.jitter)[:, None, None, None], jittered, x)
     if x.shape[1] == 3:
-        x = torch.where((grey < recipe.grey)[:, None, None, None], luma(x).expand_as(x), x)
+        x = torch.where((grey < view.grey)[:, None, None, None], luma(x).expand_as(x), x)
     return normalise(x)
 
 
 def crop_boxes(
-    tries: Tensor, place: Tensor, image: tuple[int, int], recipe: Recipe
+    tries: Tensor, place: Tensor, image: tuple[int, int], view: View
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Top, left, height and width (n,) of each crop of an image (height, width), whole pixels.
 
@@ -88,8 +116,8 @@ def crop_boxes(
     across.
     """
     (height, width), (down, across) = image, place.unbind(1)
-    area = height * width * (recipe.scale[0] + (recipe.scale[1] - recipe.scale[0]) * tries[:, :TRIES])
-    low, high = math.log(recipe.ratio[0]), math.log(recipe.ratio[1])
+    area = height * width * (view.scale[0] + (view.scale[1] - view.scale[0]) * tries[:, :TRIES])
+    low, high = math.log(view.ratio[0]), math.log(view.ratio[1])
     ratio = torch.exp(low + (high - low) * tries[:, TRIES:])
     w, h = torch.round(torch.sqrt(area * ratio)), torch.round(torch.sqrt(area / ratio))
     fits = (w > 0) & (w <= width) & (h > 0) & (h <= height)
@@ -97,12 +125,8 @@ def crop_boxes(
     first = (fits & (fits.int().cumsum(1) == 1)).float()
     found = fits.any(1)
     # torchvision's way out is the largest centred box of an allowed ratio, which for a square image is the whole of it
-    fallback_w = (
-        min(float(width), round(height * recipe.ratio[1])) if width / height > recipe.ratio[1] else float(width)
-    )
-    fallback_h = (
-        min(float(height), round(width / recipe.ratio[0])) if width / height < recipe.ratio[0] else float(height)
-    )
+    fallback_w = min(float(width), round(height * view.ratio[1])) if width / height > view.ratio[1] else float(width)
+    fallback_h = min(float(height), round(width / view.ratio[0])) if width / height < view.ratio[0] else float(height)
     w = torch.where(found, (w * first).sum(1), torch.full_like(down, fallback_w))
     h = torch.where(found, (h * first).sum(1), torch.full_like(down, fallback_h))
     top = torch.where(found, torch.floor(down * (height - h + 1)), torch.floor((height - h) / 2))
@@ -130,16 +154,16 @@ def luma(x: Tensor) -> Tensor:
     return (GREY[0] * x[:, 0] + GREY[1] * x[:, 1] + GREY[2] * x[:, 2])[:, None]
 
 
-def colour_jitter(x: Tensor, strength: Tensor, order: Tensor, recipe: Recipe) -> Tensor:
+def colour_jitter(x: Tensor, strength: Tensor, order: Tensor, view: View) -> Tensor:
     """Brightness, contrast, saturation and hue, each image in its own order: that of its four numbers in `order` (n,
     4).
     """
-    amounts = (recipe.brightness, recipe.contrast, recipe.saturation)
+    amounts = (view.brightness, view.contrast, view.saturation)
     factor = [
         (max(0.0, 1 - a) + (1 + a - max(0.0, 1 - a)) * strength[:, i])[:, None, None, None]
         for i, a in enumerate(amounts)
     ]
-    shift = (recipe.hue * (2 * strength[:, 3] - 1))[:, None, None]
+    shift = (view.hue * (2 * strength[:, 3] - 1))[:, None, None]
     colour = x.shape[1] == 3
     rank = (order[:, None, :] < order[:, :, None]).sum(2)  # of each operation: how many come before it
     for turn in range(4):

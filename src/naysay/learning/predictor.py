@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from naysay import losses, models
 from naysay.errors import InputError
-from naysay.training import checkpoint
-from naysay.training.config import Config
-from naysay.training.data import Normaliser, as_inputs, input_shape
+from naysay.learning import folder
+from naysay.learning.config import Config
+from naysay.learning.rows import Normaliser, as_inputs, input_shape
 
 BATCH = 2048
 
@@ -61,7 +61,7 @@ class Predictor:
         self.model.eval()
         with (
             torch.no_grad(),
-            torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16-mixed"),
+            torch.autocast(device.type, torch.bfloat16, enabled=self.config.mixed(device)),
         ):
             for part in x.split(BATCH):
                 yield self.normaliser(part.to(device))
@@ -82,7 +82,7 @@ class Predictor:
 
     def save(self, path: str | Path) -> None:
         """Write it to one safetensors file, atomically."""
-        checkpoint.save(Path(path), self.tensors(), self.description())
+        folder.save(Path(path), self.tensors(), self.description())
 
     @classmethod
     def load(cls, path: str | Path, model: nn.Module | None = None, device: torch.device | str = "cpu") -> Self:
@@ -91,7 +91,7 @@ class Predictor:
 
         A model that is not of naysay.models must be given as `model`, to take the weights.
         """
-        tensors, meta = checkpoint.load(Path(path))
+        tensors, meta = folder.load(Path(path))
         config, shape = Config.from_dict(meta["config"]), tuple(meta["input_shape"])
         if model is None:
             model = models.build(config.model, shape, meta["n_classes"], config.seed, **config.model_options)

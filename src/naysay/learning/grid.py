@@ -16,11 +16,22 @@ from typing import Any
 
 from naysay import selection
 from naysay.errors import InputError
-from naysay.training.config import Config
-from naysay.training.loop import train
-from naysay.training.records import Figures
-from naysay.training.run import HeldOut, Trained
+from naysay.learning.config import Config
+from naysay.learning.recipe import Figures
+from naysay.learning.train import HeldOut, Trained, train
 
+# the settings of the paper's main table (Lin et al. 2023, section 6): crops, flips, five epochs of warm-up
+PAPER = Config(
+    model="resnet18",
+    epochs=200,
+    batch_size=512,
+    learning_rate=1e-3,
+    warmup_epochs=5,
+    crop=4,
+    flip=True,
+    weight_decay=1e-4,
+    precision="bf16-mixed",
+)
 LEARNING_RATES = (1e-3, 1e-4, 1e-5)
 WEIGHT_DECAYS = (1e-4, 1e-5)
 

@@ -11,13 +11,25 @@ import torch
 
 from naysay import datasets, labels, losses, metrics, models, transition
 from naysay.errors import InputError
-from naysay.training import Config, Diverged, HeldOut, Predictor, grid, load_encoder, prepare, search, train
-from naysay.training.config import PAPER
-from naysay.training.data import Normaliser, TrainingData, Views, as_inputs, take
-from naysay.training.grid import choose
-from naysay.training.learner import build_learner
-from naysay.training.optim import learning_rate
-from naysay.training.records import progress, read
+from naysay.learning import (
+    PAPER,
+    Config,
+    Diverged,
+    HeldOut,
+    Predictor,
+    Task,
+    choose,
+    grid,
+    load_encoder,
+    prepare,
+    recipes,
+    search,
+    train,
+)
+from naysay.learning.records import progress, read
+from naysay.learning.rows import Normaliser, as_inputs
+from naysay.learning.steps import Steps, learning_rate
+from naysay.learning.views import draw_moves, take_moved
 
 FAST = Config(epochs=3, batch_size=64, model_options={"hidden": 32})
 
@@ -47,6 +59,17 @@ def weights(predictor):
 
 def same(first, second):
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def learner_of(config, x, comp):
+    return recipes.build(Task(config, as_inputs(x), comp))
+
+
+def batches(learner, epoch=0):
+    """The row numbers of each batch of an epoch."""
+    steps = Steps(learner)
+    steps.load(epoch)
+    return torch.split(steps.order, steps.size)
 
 
 def documented():
@@ -94,8 +117,8 @@ def test_one_epoch_equals_the_steps_written_out(digits, comp):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3)
     x = torch.from_numpy(digits.x_train).float()[:, None] / 255
     x = (x - x.double().mean()) / x.double().std(correction=0)
-    total, data = 0.0, TrainingData.load(digits.x_train, comp, config, torch.device("cpu"))
-    for rows in data.batches(0):
+    total = 0.0
+    for rows in batches(learner_of(config, digits.x_train, comp)):
         value = losses.compute("scl-nl", model(x[rows].float()), comp[rows])
         value.backward()
         optimizer.step()
@@ -109,10 +132,12 @@ def test_one_epoch_equals_the_steps_written_out(digits, comp):
 
 @pytest.mark.parametrize("n", [64, 65, 127, 5])
 def test_every_row_is_used_once_an_epoch_unless_only_whole_batches_are_wanted(n):
-    data = TrainingData.load(torch.rand(n, 3), torch.full((n, 4), 0.25), Config(batch_size=64), torch.device("cpu"))
-    assert sorted(torch.cat(data.batches(0)).tolist()) == list(range(n))
-    assert not torch.equal(torch.cat(data.batches(0)), torch.cat(data.batches(1)))
-    assert [len(rows) for rows in data.batches(0, whole=True)] == ([64] if n >= 64 else [n])
+    x, comp = torch.rand(n, 3), torch.full((n, 4), 0.25)
+    learner = learner_of(Config(batch_size=64, model="linear"), x, comp)
+    assert sorted(torch.cat(batches(learner)).tolist()) == list(range(n))
+    assert not torch.equal(torch.cat(batches(learner)), torch.cat(batches(learner, 1)))
+    learner.whole_batches = True
+    assert [len(rows) for rows in batches(learner)] == ([64] if n >= 64 else [n])
 
 
 @pytest.mark.parametrize("padding", ["reflect", "zero"])
@@ -120,12 +145,12 @@ def test_every_row_is_used_once_an_epoch_unless_only_whole_batches_are_wanted(n)
 def test_crop_and_flip_match_padding_then_slicing(padding, channels):
     generator = np.random.default_rng(0)
     images = generator.integers(0, 256, (20, 9, 7, channels), dtype=np.uint8)
-    views = Views(torch.randint(-4, 5, (20, 2)), torch.rand(20) < 0.5)
+    moves = draw_moves(11, crop=4, flip=True, seed=0, epoch=0)
     rows = torch.randperm(20)[:11]
-    seen = take(torch.from_numpy(images), rows, views, padding).numpy()
+    seen = take_moved(torch.from_numpy(images), rows, moves, padding).numpy()
+    assert 0 < moves[:, 2].sum() < 11
     assert seen.dtype == np.uint8
-    for got, row in zip(seen, rows.tolist(), strict=True):
-        (down, right), flip = views.shift[row].tolist(), bool(views.flip[row])
+    for got, row, (down, right, flip) in zip(seen, rows.tolist(), moves.tolist(), strict=True):
         padded = np.pad(
             images[row],
             ((4, 4), (4, 4), (0, 0)),
@@ -136,12 +161,11 @@ def test_crop_and_flip_match_padding_then_slicing(padding, channels):
 
 
 def test_views_reach_both_ends_evenly_and_depend_on_the_epoch():
-    config = Config(crop=2, flip=True)
-    views = Views.draw(20_000, config, 0, torch.device("cpu"))
-    counts = torch.bincount(views.shift.flatten() + 2, minlength=5) / 40_000
+    moves = draw_moves(20_000, crop=2, flip=True, seed=0, epoch=0)
+    counts = torch.bincount(moves[:, :2].flatten() + 2, minlength=5) / 40_000
     assert torch.allclose(counts, torch.full((5,), 0.2), atol=0.01)  # five standard deviations of a binomial share
-    assert views.flip.float().mean() == pytest.approx(0.5, abs=0.02)
-    assert not torch.equal(views.shift, Views.draw(20_000, config, 1, torch.device("cpu")).shift)
+    assert moves[:, 2].float().mean() == pytest.approx(0.5, abs=0.02)
+    assert not torch.equal(moves, draw_moves(20_000, crop=2, flip=True, seed=0, epoch=1))
 
 
 def test_normalisation_uses_the_training_rows_own_statistics_and_survives_constant_features():
@@ -204,11 +228,11 @@ def test_the_learning_rate_rises_linearly_then_falls_as_a_cosine():
 
 def test_ure_ga_and_ure_nn_see_the_training_sets_label_frequencies_in_every_batch(comp, digits):
     for name in ("ure-ga", "ure-nn"):
-        data = TrainingData.load(digits.x_train, comp, Config(loss=name), torch.device("cpu"))
-        rows = data.batches(0)[0]
-        assert torch.allclose(data.labels(rows, rows).mean(0), comp.mean(0), atol=1e-6)
-        assert torch.allclose(data.labels(rows, rows[::2]), data.labels(rows, rows)[::2])
-    plain = TrainingData.load(digits.x_train, comp, Config(loss="ure"), torch.device("cpu"))
+        learner = learner_of(Config(loss=name), digits.x_train, comp)
+        rows = batches(learner)[0]
+        assert torch.allclose(learner.labels(rows, rows).mean(0), comp.mean(0), atol=1e-6)
+        assert torch.allclose(learner.labels(rows, rows[::2]), learner.labels(rows, rows)[::2])
+    plain = learner_of(Config(loss="ure"), digits.x_train, comp)
     assert torch.equal(plain.labels(rows, rows), comp[rows])
 
 
@@ -300,7 +324,8 @@ def test_fine_tuning_starts_from_the_encoder_of_a_file(tmp_path):
         name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in encoder.state_dict().items()
     }
     save_file(half, tmp_path / "encoder.safetensors")
-    learner = build_learner(Config(model="resnet18", encoder=str(tmp_path / "encoder.safetensors")), (3, 8, 8), 4, None)
+    config = Config(model="resnet18", encoder=str(tmp_path / "encoder.safetensors"))
+    learner = learner_of(config, torch.zeros(2, 8, 8, 3, dtype=torch.uint8), torch.full((2, 4), 0.25))
     for name, tensor in learner.model.encoder.state_dict().items():
         assert torch.equal(tensor, half[name].to(tensor.dtype))
     with pytest.raises(InputError, match=r"is not the encoder of this model.*Choose the model it was trained as"):

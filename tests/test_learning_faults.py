@@ -13,11 +13,11 @@ import torch
 
 from naysay import labels, transition
 from naysay.errors import InputError
-from naysay.training import Config, HeldOut, Predictor, train
-from naysay.training.records import read
+from naysay.learning import Config, HeldOut, Predictor, train
+from naysay.learning.records import read
 
 CONFIG = Config(epochs=4, batch_size=50, model_options={"hidden": 8}, schedule="constant")
-WORKER = Path(__file__).parent / "training_worker.py"
+WORKER = Path(__file__).parent / "learning_worker.py"
 
 
 @pytest.fixture(autouse=True)
@@ -143,13 +143,13 @@ def test_a_broken_checkpoint_is_named_and_left_alone(problem, tmp_path):
     file = tmp_path / "checkpoint.safetensors"
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(
-        InputError, match=r"checkpoint.safetensors cannot be read as a checkpoint.*Remove it to start over"
+        InputError, match=r"checkpoint.safetensors is not a whole checkpoint file.*Remove it to start over"
     ):
         train(CONFIG, *problem, folder=tmp_path)
     from safetensors.torch import save_file
 
     save_file({"weight": torch.zeros(1)}, file)
-    with pytest.raises(InputError, match="is not a checkpoint of this program"):
+    with pytest.raises(InputError, match=r"must be a checkpoint file \(naysay-checkpoint-2\); got format None"):
         train(CONFIG, *problem, folder=tmp_path)
 
 

@@ -1,0 +1,129 @@
+"""The folder of a run: `checkpoint.safetensors` (the last whole epoch), `best.safetensors` and `records.jsonl`.
+
+At any moment, a kill -9 included, each name stands for one whole state (`naysay.files`). Everything that a resumed run
+needs (weights, optimiser, epoch, figures so far) is in the checkpoint alone.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from naysay import files, tensors
+from naysay.errors import InputError
+from naysay.learning import records
+from naysay.learning.recipe import Figures
+
+FORMAT, BEFORE = "naysay-checkpoint-2", ("naysay-checkpoint-1",)
+
+
+def save(path: Path, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    """Write a state and its description (JSON) to `path`: after a crash there is the old file or the new one, whole."""
+    tensors.save(path, state, about, format=FORMAT, key="naysay")
+
+
+def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the description of a file that `save` wrote."""
+    way_out = "Remove it to start over."
+    return tensors.load(path, format=FORMAT, key="naysay", what="checkpoint", way_out=way_out, before=BEFORE)
+
+
+class RunFolder:
+    """Where a run keeps itself; with `path` None everything is a no-op and the run lives in memory only."""
+
+    def __init__(self, path: str | Path | None, identity: Mapping[str, Any], resume: bool, every: int) -> None:
+        self.path = None if path is None else Path(path)
+        self.identity, self.every = dict(identity), every
+        self.resumes = resume and self.path is not None and self.checkpoint.exists()
+
+    @property
+    def checkpoint(self) -> Path:
+        """The last whole epoch."""
+        return self._at("checkpoint.safetensors")
+
+    @property
+    def best(self) -> Path:
+        """The best epoch by the criterion on held-out rows."""
+        return self._at("best.safetensors")
+
+    @property
+    def records(self) -> Path:
+        """The JSON lines."""
+        return self._at("records.jsonl")
+
+    def _at(self, name: str) -> Path:
+        assert self.path is not None
+        return self.path / name
+
+    def restore(self, state: Mapping[str, Tensor]) -> list[Figures]:
+        """Put the last whole epoch into the tensors of `state`; the figures of all epochs so far, none in a new run."""
+        if not self.resumes:
+            return []
+        found, about = load(self.checkpoint)
+        refuse_foreign(self.checkpoint, about.get("identity", {}), self.identity)
+        odd = [name for name, tensor in state.items() if name not in found or found[name].shape != tensor.shape]
+        if odd:
+            raise InputError(
+                f"{self.checkpoint} does not hold the state of this run: {odd[0]} is missing or of another shape. "
+                "Use another folder, or resume=False to start over in this one."
+            )
+        for name, tensor in state.items():
+            tensor.detach().copy_(found[name])
+        return list(about["history"])
+
+    def begin(self, history: Sequence[Figures], n_bytes: int, environment: Mapping[str, Any]) -> None:
+        """Remove what a kill left half written, check that there is room, and write the records up to here."""
+        for path in (self.checkpoint, self.best, self.records):
+            files.sweep(path)
+        # the model with two moments, twice when both an old and a new checkpoint stand side by side, and the best one
+        files.probe(self.checkpoint, (3 if self.resumes else 7) * n_bytes + (1 << 16))
+        run = {"kind": "run", **self.identity, **environment}
+        records.rewrite(self.records, [run, *({"kind": "epoch", **figures} for figures in history)])
+
+    def keep_best(self, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+        """Write the best epoch's tensors."""
+        if self.path is not None:
+            save(self.best, state, about)
+
+    def keep(
+        self, state: Mapping[str, Tensor], about: Mapping[str, Any], history: Sequence[Figures], *, last: bool
+    ) -> None:
+        """Write the epoch that `history` ends with: the checkpoint, then the line in the records.
+
+        In this order, because what is repeated after a kill is then always the whole epoch.
+        """
+        if self.path is None:
+            return
+        if last or len(history) % self.every == 0:
+            save(self.checkpoint, state, {"identity": self.identity, "history": list(history), **about})
+        records.append(self.records, {"kind": "epoch", **history[-1]})
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """Write the result as the records' last line."""
+        if self.path is not None:
+            records.append(self.records, {"kind": "result", **result})
+
+
+def architecture(module: nn.Module) -> str:
+    """A hash of a module's parameter and buffer names, shapes and types."""
+    named = [(name, list(tensor.shape), str(tensor.dtype)) for name, tensor in module.state_dict().items()]
+    return hashlib.blake2b(json.dumps(named).encode(), digest_size=16).hexdigest()
+
+
+def refuse_foreign(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raise an error that names whatever of the run's identity (config, model, data, ...) is not the checkpoint's."""
+    config, was = wanted["config"], found.get("config", {})
+    settings = {name: (was.get(name), value) for name, value in config.items()}
+    if config["schedule"] == "constant" and not config["warmup_epochs"]:
+        del settings["epochs"]  # with no schedule, a longer run is the shorter one continued
+    differ = [f"{name} ({before!r}, now {now!r})" for name, (before, now) in settings.items() if before != now]
+    others = {name: value for name, value in wanted.items() if name != "config" and found.get(name) != value}
+    differ += [f"the {name} ({found.get(name)}, now {value})" for name, value in others.items()]
+    if differ:
+        raise InputError(
+            f"{path} belongs to another run: it differs in {', '.join(differ)}. "
+            "Use another folder, or resume=False to start over in this one."
+        )

@@ -1,0 +1,41 @@
+"""The recipes as a table. To add one: a file with its `Learner` in this folder, and its row here.
+
+config = recipes.configure("fastsiam", epochs=50, views=2)   # as published, but for what is said
+"""
+
+import dataclasses
+from typing import Any
+
+from naysay.errors import InputError, unknown
+from naysay.learning.config import Config
+from naysay.learning.recipe import Learner, Recipe, Task
+from naysay.learning.recipes import fastsiam, plain, simsiam
+
+RECIPES: dict[str, Recipe] = {row.name: row for row in (plain.ROW, simsiam.ROW, fastsiam.ROW)}
+
+
+def get(name: str) -> Recipe:
+    """The row of the table, or an error that names the nearest ones."""
+    if name not in RECIPES:
+        raise unknown("recipe", name, RECIPES)
+    return RECIPES[name]
+
+
+def build(task: Task) -> Learner:
+    """The learner of the task's recipe."""
+    row, given = get(task.config.recipe), task.comp is not None
+    if row.needs_labels != given:
+        of_kind = ", ".join(name for name, other in RECIPES.items() if other.needs_labels == given)
+        learns = "a classifier from labels" if row.needs_labels else "an encoder from images alone"
+        raise InputError(f"the recipe {row.name} learns {learns}; the recipes that can be used here: {of_kind}.")
+    return row.build(task)
+
+
+def configure(recipe: str, **changes: Any) -> Config:
+    """The settings of a recipe as its source has them, with `changes`: settings of `Config`, or the recipe's own."""
+    row = get(recipe)
+    settings = {f.name for f in dataclasses.fields(Config)}
+    options = {**row.published.get("options", {}), **changes.pop("options", {})}
+    options |= {name: value for name, value in changes.items() if name not in settings}
+    given = {name: value for name, value in changes.items() if name in settings}
+    return Config(**{**row.published, **given, "recipe": recipe, "options": options})

@@ -1,0 +1,88 @@
+"""Rows as a model takes them: checked, on the device, and normalised by the training rows' own statistics.
+
+Images are (n, H, W) or (n, H, W, C), channels last as in `naysay.datasets`, and stay uint8 until a batch is taken;
+tables are (n, d) floats.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from naysay.errors import InputError
+
+CHUNK = 4096  # rows that are converted to float at a time
+
+
+def as_inputs(x: Any) -> Tensor:
+    """`x` as a tensor: images uint8 or float32 (n, H, W, C), tables float32 (n, d)."""
+    if isinstance(x, np.ndarray):
+        if x.dtype.kind not in "biuf":
+            raise InputError(
+                f"x must hold numbers; got {x.dtype.name} values. Turn names and dates into numbers first."
+            )
+        x = np.require(x, requirements=["C", "W"])  # torch takes neither read-only nor reversed arrays
+    x = torch.as_tensor(x)
+    if x.ndim not in (2, 3, 4) or not len(x):
+        raise InputError(
+            "x must be a table (n, d) or images (n, H, W) or (n, H, W, C) with at least one row; got shape "
+            f"{tuple(x.shape)}."
+        )
+    if x.ndim == 4 and x.shape[3] > 4 >= x.shape[1]:
+        raise InputError(
+            f"images must have their channels last, (n, H, W, C); got shape {tuple(x.shape)}. Use x.transpose(0, 2, "
+            "3, 1)."
+        )
+    if x.ndim == 2 or x.dtype != torch.uint8:
+        x = x.float()
+        if not all(torch.isfinite(part).all() for part in torch.split(x, CHUNK)):
+            raise InputError("x must be finite; got NaN or infinity. Fill or drop the missing values first.")
+    return torch.unsqueeze(x, 3) if x.ndim == 3 else x
+
+
+def input_shape(x: Tensor) -> tuple[int, ...]:
+    """What a model is built for: (d,) for tables, (C, H, W) for images (n, H, W, C)."""
+    return tuple(x.shape[1:]) if x.ndim == 2 else (x.shape[3], x.shape[1], x.shape[2])
+
+
+@dataclass(frozen=True, eq=False)
+class Normaliser:
+    """What a model is fed: (value - mean) / deviation per channel or feature, images in [0, 1] before that and channels
+    first after.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    @classmethod
+    def of(cls, x: Tensor, enabled: bool = True) -> Self:
+        """From the rows of `x` themselves; a constant channel or feature keeps the deviation 1. Disabled: mean 0,
+        deviation 1.
+        """
+        size = x.shape[-1]
+        if not enabled:
+            return cls(torch.zeros(size, device=x.device), torch.ones(size, device=x.device))
+        axes, count = tuple(range(x.ndim - 1)), x.numel() // size
+        total = torch.stack([_unit(part).double().sum(axes) for part in torch.split(x, CHUNK)]).sum(0)
+        mean = total / count
+        square = torch.stack([(_unit(part).double() - mean).square().sum(axes) for part in torch.split(x, CHUNK)]).sum(
+            0
+        )
+        deviation = (square / count).sqrt()
+        return cls(mean.float(), torch.where(deviation > 1e-8 * (1 + mean.abs()), deviation, 1).float())
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Raw rows (B, d) or (B, H, W, C) as floats (B, d) or (B, C, H, W), the latter in channels-last memory."""
+        x = _unit(x).sub_(self.mean).div_(self.deviation)
+        return x if x.ndim == 2 else x.permute(0, 3, 1, 2)
+
+    def to(self, device: torch.device) -> Self:
+        """The same on `device`."""
+        return type(self)(self.mean.to(device), self.deviation.to(device))
+
+
+def _unit(x: Tensor) -> Tensor:
+    """A float copy; uint8 images in [0, 1]."""
+    return x.float().div_(255) if x.dtype == torch.uint8 else x.clone()
