@@ -1,7 +1,7 @@
 """naysay: learn what things are from labels that say what they are not.
 
 The folders are the flow: labels, transition, datasets, models, features, neighbors, augmentation, losses, selection and
-metrics, training, estimators, the paper, and the command; below them the engine that runs jobs anywhere. Each is
+metrics, training, estimators, and the command; below them the engine that runs jobs anywhere. Each is
 imported when it is first used, so that `naysay --help` does not wait for torch.
 """
 
@@ -27,7 +27,6 @@ __all__ = [
     "metrics",
     "models",
     "neighbors",
-    "paper",
     "report",
     "seeds",
     "selection",
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
         metrics,
         models,
         neighbors,
-        paper,
         report,
         seeds,
         selection,

@@ -7,6 +7,7 @@ from naysay.training.learner import load_encoder
 from naysay.training.loop import train
 from naysay.training.predictor import Predictor
 from naysay.training.prepare import Prepared, prepare
+from naysay.training.records import environment
 from naysay.training.run import Diverged, HeldOut, Observer, Snapshot, Trained, one_device
 from naysay.training.several import spread, train_on_ray
 
@@ -28,6 +29,7 @@ __all__ = [
     "choose",
     "choose_k",
     "decode",
+    "environment",
     "grid",
     "load_encoder",
     "local_distribution",
