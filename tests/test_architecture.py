@@ -27,7 +27,7 @@ STAGES = [
     {"selection", "metrics"},
     {"training"},
     {"estimators"},
-    {"paper", "report", "audit"},
+    {"report", "audit"},
     {"runs"},
     {"cli"},
 ]

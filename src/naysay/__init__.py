@@ -1,8 +1,8 @@
 """naysay: learn what things are from labels that say what they are not.
 
 The folders are the flow: labels, transition, datasets, models, features, neighbors, augmentation, losses, selection and
-metrics, training, estimators, the paper, and the command; below them the engine that runs jobs anywhere. Each is
-imported when it is first used, so that `naysay --help` does not wait for torch.
+metrics, training, estimators, and the command; below them the engine that runs jobs anywhere. Each is imported when it
+is first used, so that `naysay --help` does not wait for torch.
 """
 
 from importlib import import_module
@@ -28,7 +28,6 @@ __all__ = [
     "metrics",
     "models",
     "neighbors",
-    "paper",
     "report",
     "seeds",
     "selection",
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
         metrics,
         models,
         neighbors,
-        paper,
         report,
         seeds,
         selection,

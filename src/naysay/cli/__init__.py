@@ -13,8 +13,12 @@ import typer
 from typer.core import TyperGroup
 
 from naysay import __version__
-from naysay.cli import audit, augment, data, demo, fit, paper, predict, pretrain, report
+from naysay.cli import audit, augment, data, demo, fit, options, predict, pretrain, report
+from naysay.cli.output import console, new_file, note, say_json
 from naysay.errors import InputError
+
+# what a command beside this one is made with, such as that of `reproduction/`
+__all__ = ["Sentences", "app", "console", "main", "new_file", "note", "options", "say_json"]
 
 
 class Sentences(TyperGroup):
@@ -25,10 +29,10 @@ class Sentences(TyperGroup):
         try:
             return super().invoke(ctx)
         except InputError as error:
-            print(f"naysay: {_one_line(str(error))}", file=sys.stderr)
+            print(f"{self.name}: {_one_line(str(error))}", file=sys.stderr)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
-            print("naysay: interrupted; nothing unfinished was left behind.", file=sys.stderr)
+            print(f"{self.name}: interrupted; nothing unfinished was left behind.", file=sys.stderr)
             raise typer.Exit(130) from None
 
 
@@ -54,7 +58,6 @@ for name, command in (
 ):
     app.command(name)(command)
 app.add_typer(data.app, name="data")
-app.add_typer(paper.app, name="paper")
 
 
 def _version(asked: bool) -> None:
@@ -72,10 +75,10 @@ def _options(
     pass
 
 
-def main() -> None:
-    """Run the command."""
+def main(command: typer.Typer = app) -> None:
+    """Run the command; warnings become notes."""
     warnings.showwarning = lambda message, *where, **more: print(f"note: {_one_line(str(message))}", file=sys.stderr)
-    app()
+    command()
 
 
 def _one_line(text: str) -> str:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from naysay.engine.jobs import ATTEMPTS, Engine, Failure, Job, JobFailed, Outcome, each
 from naysay.engine.ledger import Ledger
+from naysay.engine.placing import cores, share_of_threads
 from naysay.engine.recorded import run_recorded
 from naysay.errors import InputError, unknown
 
@@ -27,8 +28,10 @@ __all__ = [
     "JobFailed",
     "Ledger",
     "Outcome",
+    "cores",
     "each",
     "run_recorded",
+    "share_of_threads",
     "start",
 ]
 

@@ -17,13 +17,12 @@ import torch
 from torch import Tensor
 
 from naysay import engine, neighbors
-from naysay.datasets import CATALOG
-from naysay.paper import data
-from naysay.paper.result import config
-from naysay.paper.spec import Wanted
-from naysay.paper.values import Value
+from naysay.learning import Config, Predictor, environment, train
 from naysay.seeds import torch_stream
-from naysay.learning import Config, Predictor, records, train
+from reproduction import sets
+from reproduction.experiments import config
+from reproduction.spec import Wanted
+from reproduction.values import Value
 
 LONG_ENOUGH = 0.2  # seconds of an epoch on noise, for its rate to mean something
 MOST, SEARCHED = 32_768, 4_096  # rows of noise, to train on and to search
@@ -39,16 +38,13 @@ class Estimate:
 
 
 def estimate(runs: Iterable[Wanted], recorded: Iterable[Mapping[str, Any]], threads: int | None = None) -> Estimate:
-    """What the runs will take, given records of others; `threads` is what a run will have (None: what this process
-    has).
-    """
-    hardware = records.environment(data.device(), 1)["hardware"]["name"]
+    """What the runs will take, given records of others; a run will have `threads` (None: what this process has)."""
+    hardware = environment(sets.device(), 1)["hardware"]["name"]
     rates: dict[Hashable, list[float]] = {}
     for record in recorded:
         if "failed" not in record and record["environment"]["hardware"]["name"] == hardware:
-            rates.setdefault(_like(record["experiment"], record["values"]), []).append(
-                record["seconds"] / _work(record["values"])
-            )
+            values = record["values"]
+            rates.setdefault(_like(record["experiment"], values), []).append(record["seconds"] / _work(values))
     total, known, probed, graphs = 0.0, 0, 0, set()
     for run in runs:
         rate = rates.get(_like(run.experiment, run.values))
@@ -74,12 +70,12 @@ def _like(experiment: str, values: Mapping[str, Value]) -> Hashable:
 def _shape(values: Mapping[str, Value]) -> tuple[int, ...]:
     """Of what is trained on: an image, or what an encoder makes of one."""
     name = str(values["dataset"])
-    return (_width(name),) if values.get("inputs") == "features" else CATALOG[data.row(name).images].shape
+    return (_width(name),) if values.get("inputs") == "features" else sets.row(name).entry.shape
 
 
 def _rows(values: Mapping[str, Value]) -> int:
     given = values.get("n_train", "all")
-    n = CATALOG[data.row(values["dataset"]).images].n_train if isinstance(given, str) else int(given)
+    n = sets.row(values["dataset"]).entry.n_train if isinstance(given, str) else int(given)
     return round(n * (1 - float(values.get("held_out", 0))))
 
 
@@ -89,24 +85,21 @@ def _work(values: Mapping[str, Value]) -> float:
 
 def _probed(experiment: str, values: Mapping[str, Value], threads: int | None) -> float:
     """Seconds of a run, training and looking at it after each epoch."""
-    images = CATALOG[data.row(values["dataset"]).images]
+    name = str(values["dataset"])
+    entry = sets.row(name).entry
     if experiment == "decoding":
-        asking = images.n_train * float(values["held_out"]) + images.n_test
-        return _pair(_width(str(values["dataset"])), graph=False) * asking * images.n_train
-    settings = config(values)
+        asking = entry.n_train * float(values["held_out"]) + entry.n_test
+        return _pair(_width(name), graph=False) * asking * entry.n_train
+    its = config(values)
     with engine.start("local", workers=0, threads=threads):
-        step, look = _probe(
-            settings.model, settings.batch_size, settings.precision, _shape(values), len(images.classes)
-        )
-    looked_at = _rows(values) + images.n_test if experiment == "sharing" else images.n_train * float(values["held_out"])
-    return settings.epochs * (_rows(values) * step + looked_at * look)
+        step, look = _probe(its.model, its.batch_size, its.precision, _shape(values), len(entry.classes))
+    looked_at = _rows(values) + entry.n_test if experiment == "sharing" else entry.n_train * float(values["held_out"])
+    return its.epochs * (_rows(values) * step + looked_at * look)
 
 
 @functools.cache
 def _probe(model: str, batch_size: int, precision: str, shape: tuple[int, ...], n_classes: int) -> tuple[float, float]:
-    """Seconds an image of training, and of prediction: on noise, more of it until an epoch takes long enough to be
-    timed.
-    """
+    """Seconds an image of training, and of prediction: on noise, more of it until an epoch is long enough to time."""
     n = 2 * min(batch_size, 32)
     while True:
         x = torch.randint(0, 256, (n, *shape), dtype=torch.uint8, generator=torch_stream(0, "probe"))
@@ -120,21 +113,26 @@ def _probe(model: str, batch_size: int, precision: str, shape: tuple[int, ...], 
     return seconds / n, min(_looking(trained.predictor, x) for _ in range(3)) / n
 
 
+def _looking(predictor: Predictor, x: Tensor) -> float:
+    started = time.perf_counter()
+    predictor.predict(x).cpu()
+    return time.perf_counter() - started
+
+
 def _graph(name: str) -> float:
     """Seconds to find the neighbours of all training images of a set."""
-    return _pair(_width(name), graph=True) * CATALOG[data.row(name).images].n_train ** 2
+    return _pair(_width(name), graph=True) * sets.row(name).entry.n_train ** 2
 
 
 def _width(name: str) -> int:
     """Of the space in which a set has neighbours."""
-    return ENCODED if data.row(name).encoder else math.prod(CATALOG[data.row(name).images].shape)
+    return ENCODED if sets.row(name).encoder else math.prod(sets.row(name).entry.shape)
 
 
 @functools.cache
 def _pair(width: int, graph: bool) -> float:
     """Seconds a pair of rows of `width` numbers, to find the neighbours of all rows (`graph`) or of others."""
-    rows = torch.rand(SEARCHED, width, generator=torch_stream(0, "probe")).to(data.device())
-
+    rows = torch.rand(SEARCHED, width, generator=torch_stream(0, "probe")).to(sets.device())
     asked = rows if graph else rows[: SEARCHED // 8]
 
     def search() -> float:
@@ -144,9 +142,3 @@ def _pair(width: int, graph: bool) -> float:
         return time.perf_counter() - started
 
     return min(search() for _ in range(2)) / (SEARCHED * len(asked))
-
-
-def _looking(predictor: Predictor, x: Tensor) -> float:
-    started = time.perf_counter()
-    predictor.predict(x).cpu()
-    return time.perf_counter() - started

@@ -1,8 +1,10 @@
-"""The data sets that specs name: images with their truth, and the complementary labels of a run.
+"""The data sets that specs name: images with their truth, the complementary labels of a run, and the feature space.
 
 The labels are drawn (one uniform label for each image), given by annotators (the first three), or simulated: three
 different labels drawn from how people were seen to choose by class. Draws depend on the run's seed alone, through the
-streams of `naysay.seeds`. Sets are read once for all runs of a process, and lie on the device that trains.
+streams of `naysay.seeds`. The space in which labels are shared is a trained encoder's features, or the pixels; its rows
+have length 1. Sets and spaces are made once for all runs of a process, on the device that trains; features are also
+kept on disk between processes (`naysay.features.extract`).
 """
 
 import functools
@@ -13,17 +15,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay import datasets, labels, transition
-from naysay.datasets import CATALOG, Dataset
+from naysay import datasets, features, labels, transition
+from naysay.datasets import CATALOG, Dataset, Entry
 from naysay.errors import InputError, unknown
 from naysay.seeds import stream
 
 
 @dataclass(frozen=True)
 class Row:
-    """A name in a spec: which known set has the images, which encoder is made for them (None: pixels), and where labels
-    come from.
-    """
+    """A name in a spec: the known set that has the images, the encoder made for them (None: pixels), whose labels."""
 
     name: str
     images: str
@@ -35,6 +35,11 @@ class Row:
     def n_labels(self) -> int:
         """Labels of each image."""
         return 3 if self.annotated or self.human else 1
+
+    @property
+    def entry(self) -> Entry:
+        """What the catalog knows of the images, which need not be there for it."""
+        return CATALOG[self.images]
 
 
 SETS: dict[str, Row] = {
@@ -75,6 +80,15 @@ class Images:
     y_test: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Features (n, d) of the training and test images, on the device, and what a record says of the encoder."""
+
+    train: Tensor
+    test: Tensor
+    encoder: dict[str, Any]
+
+
 def row(name: Any) -> Row:
     """The row of SETS called `name`."""
     if name not in SETS:
@@ -84,15 +98,13 @@ def row(name: Any) -> Row:
 
 def is_here(name: str, place: Place) -> bool:
     """Whether the set can be read without a download."""
-    images = row(name).images
-    embedded = CATALOG[images].decode is not None and not CATALOG[images].sources
-    return embedded or (datasets.data_folder(place.data) / f"{images}.npz").exists()
+    its = row(name)
+    embedded = its.entry.decode is not None and not its.entry.sources
+    return embedded or (datasets.data_folder(place.data) / f"{its.images}.npz").exists()
 
 
 def lacking(name: str, place: Place) -> str | None:
-    """What to do where the set's images cannot be had; None where they can (they are downloaded where they have a
-    home).
-    """
+    """What to do where the images cannot be had; None where they can, by a download where they have a home."""
     if is_here(name, place):
         return None
     try:
@@ -118,9 +130,8 @@ def complementary(name: str, seed: int, place: Place) -> Tensor:
     if its.annotated:
         if data.comp_train is None:
             raise InputError(
-                f"{name}.npz in {datasets.data_folder(place.data)} has no annotations (comp_train). Import the "
-                "published files: "
-                f"naysay data import {name} FILE..."
+                f"{name}.npz in {datasets.data_folder(place.data)} has no annotations (comp_train). "
+                f"Import the published files: naysay data import {name} FILE..."
             )
         return labels.from_indices(data.comp_train[:, : its.n_labels], data.n_classes)
     T = transition.uniform(data.n_classes) if its.human is None else transition.human(its.human)
@@ -128,14 +139,38 @@ def complementary(name: str, seed: int, place: Place) -> Tensor:
 
 
 def training_rows(n: int, n_train: int | str, seed: int) -> Tensor:
-    """The numbers of the rows to train on: all, or the first `n_train` of a random order, so that smaller parts lie
-    within larger ones.
-    """
+    """The rows to train on: all, or the first `n_train` of a random order, so that smaller parts lie within larger."""
     if n_train == "all":
         return torch.arange(n)
     if not 1 <= int(n_train) <= n:
         raise InputError(f"n_train must be 1 to {n}, the rows of the set, or all; got {n_train}.")
     return torch.from_numpy(stream(seed, "training rows").permutation(n)[: int(n_train)])
+
+
+def space(name: str, place: Place) -> Space:
+    """The space in which the labels of the set `name` are shared."""
+    return _space(row(name).images, row(name).encoder, place)
+
+
+def encoder_file(name: str, place: Place) -> Path:
+    """The encoder for the images of the set `name`; an error says how to make it where it is not there."""
+    encoder = row(name).encoder
+    if encoder is None:
+        raise InputError(f"there is no encoder for {name}, whose features are its pixels: fine_tune must be false.")
+    path = Path(place.weights) / f"{encoder}.safetensors"
+    if not (path.is_file() and path.with_suffix(".json").is_file()):
+        raise InputError(
+            f"the encoder {path} is not there (or its card, {path.with_suffix('.json').name}). "
+            f"Name its folder with --weights, or make it: naysay pretrain {encoder} --out runs/{encoder}, "
+            f"then copy runs/{encoder}/encoder.safetensors and encoder.json to these names."
+        )
+    return path
+
+
+def encoder_card(name: str, place: Place) -> dict[str, Any]:
+    """What a record says of the encoder in the set's file."""
+    path = encoder_file(name, place)
+    return {"name": path.stem, "hash": _hash(path)}
 
 
 def about(name: str, place: Place, note: str | None) -> dict[str, Any]:
@@ -144,7 +179,7 @@ def about(name: str, place: Place, note: str | None) -> dict[str, Any]:
 
 
 def device() -> torch.device:
-    """Where runs are trained, as `training.one_device` chooses."""
+    """Where runs are trained: on the GPU where there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -158,3 +193,23 @@ def _on_device(name: str, data: str | None) -> Images:
     read = _read(name, data)
     x, x_test = (torch.from_numpy(part).to(device()) for part in (read.x_train, read.x_test))
     return Images(x, torch.from_numpy(read.y_train), x_test, torch.from_numpy(read.y_test))
+
+
+@functools.cache
+def _hash(path: Path) -> str:
+    return str(features.load_encoder(path)[1]["sha256"])  # loading compares it with the file
+
+
+@functools.lru_cache(maxsize=4)  # 123 MB each for 60,000 images
+def _space(images: str, encoder: str | None, place: Place) -> Space:
+    read = load(images, place)
+    if encoder is None:
+        train, test = (_unit(torch.from_numpy(x).flatten(1).float()) for x in (read.x_train, read.x_test))
+        return Space(train, test, {"name": "pixels", "hash": None})
+    path, cache = encoder_file(images, place), datasets.data_folder(place.data) / "features"
+    train, test = (_unit(torch.from_numpy(features.extract(path, x, cache=cache))) for x in (read.x_train, read.x_test))
+    return Space(train, test, encoder_card(images, place))
+
+
+def _unit(x: Tensor) -> Tensor:
+    return torch.nn.functional.normalize(x.to(device()), dim=1)

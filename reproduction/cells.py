@@ -1,37 +1,42 @@
-"""Cells: mean ± sd (n) over seeds of what stands for a place, beside the published value.
+"""Cells: mean ± sd (n) over seeds of what stands for a place, beside the published value; and what they say of it.
 
 The published means are of five runs whose spread is mostly not given. The standard error of the difference therefore
 takes ours for both: se = sqrt(sd²/n + sd²/5). A single run has no sd, and its difference is shown alone. A cell is "on"
 the paper within two standard errors, or, as a single run, within one point (below ten percent: within a tenth of the
-published value); else "below" or "above" it.
+published value); else "below" or "above" it. Over all cells of a table the paper claims an order: many rounds beat one,
+and one beats none.
 """
 
 import functools
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from naysay.paper import words
-from naysay.paper.choosing import Record, Standing, standings
-from naysay.paper.published import RUNS, published
-from naysay.paper.spec import Spec
-from naysay.paper.values import Value
+from reproduction import words
+from reproduction.published import RUNS, published
+from reproduction.spec import Spec
+from reproduction.standing import Record, Standing, standings
+from reproduction.values import Value
 
 ERRORS = 2.0  # standard errors of the difference within which a mean is "on" the paper
 # for a single run, which has no standard error: one point of a hundred, or a tenth of what is smaller
 POINTS, TENTH = 0.01, 0.1
 EXACT = 1e-9  # what float arithmetic may add to a difference that is just within the bound
 
+ACCURACIES = ("test_accuracy", "best_test_accuracy")  # the figures that the order is about
+# each scheme and the one that it should beat
+ORDER = (("rss", "none"), ("rms", "rss"), ("dss", "none"), ("dms", "dss"))
+
 OURS = (
     "Ours is mean ± sd (n seeds), in percent; of a grid, each seed's setting is chosen by complementary labels alone."
 )
 COMPARED = (
-    "The difference is ours less the paper's, in points and in standard errors, se = sqrt(sd²/n + sd²/5), as if the "
-    "paper's five runs "
-    f"spread like ours; a single run has none. “on”: within {ERRORS:.0f} se; for a single run within "
-    f"{POINTS * 100:.0f} point, or a tenth "
-    f"of a published value below {POINTS / TENTH * 100:.0f} %."
+    "The difference is ours less the paper's, in points and in standard errors, se = sqrt(sd²/n + sd²/5), "
+    "as if the paper's five runs spread like ours; a single run has none. "
+    f"“on”: within {ERRORS:.0f} se; for a single run within {POINTS * 100:.0f} point, "
+    f"or a tenth of a published value below {POINTS / TENTH * 100:.0f} %."
 )
 
 
@@ -104,9 +109,58 @@ def cells(spec: Spec, records: Iterable[Record]) -> list[Cell]:
 
 
 def figures(spec: Spec) -> list[str]:
-    """The figures shown: those of the spec, an x that is one of them, and any other that the paper gives a number for."""
+    """The figures shown: those of the spec, an x that is one of them, and others that the paper gives a number for."""
     x = [spec.show["x"]] if spec.kind == "figure" and spec.show["x"] in words.FIGURES else []
     return list(dict.fromkeys([*x, *spec.show["figures"], *published(spec.name).figures]))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two cells that the paper orders: the one that should be higher, and the one that it should beat."""
+
+    row: str
+    better: Cell
+    worse: Cell
+
+    @property
+    def holds(self) -> bool:
+        """Whether ours are in the paper's order."""
+        return (self.better.mean or 0.0) > (self.worse.mean or 0.0)
+
+    def __str__(self) -> str:
+        higher, lower = (
+            f"{words.value('scheme', cell.place['scheme'])} {words.percent(cell.mean)}"
+            for cell in (self.better, self.worse)
+        )
+        kinds = [cell.standing.kind for cell in (self.better, self.worse)]
+        mixed = f" ({kinds[0]} against {kinds[1]} runs)" if kinds[0] != kinds[1] else ""
+        return f"{self.row}: {higher} is not over {lower}{mixed}"
+
+
+def orders(cells: Sequence[Cell]) -> tuple[list[Pair], int]:
+    """Every pair of recorded cells that the paper orders, alike but for the scheme, and how many lack a record."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        if "scheme" in cell.place and cell.figure in ACCURACIES:
+            row = words.place(cell.place, [name for name in cell.place if name != "scheme"])
+            rows.setdefault(row, {})[str(cell.place["scheme"])] = cell
+    pairs = [
+        Pair(row, schemes[better], schemes[worse])
+        for row, schemes in rows.items()
+        for better, worse in ORDER
+        if better in schemes and worse in schemes
+    ]
+    known = [pair for pair in pairs if pair.better.n and pair.worse.n]
+    return known, len(pairs) - len(known)
+
+
+def landed(cells: Sequence[Cell]) -> str:
+    """In words how many cells are below, on and above the paper, and how many published values have no record yet."""
+    counted = Counter(cell.verdict for cell in cells if cell.verdict)
+    compared = [cell for cell in cells if cell.published is not None]
+    missing = sum(not cell.n for cell in compared)
+    parts = [f"{counted[verdict]} {verdict}" for verdict in ("below", "on", "above")]
+    return f"{', '.join(parts)} the paper, {missing} of {len(compared)} without a record"
 
 
 def _values(standing: Standing, figure: str) -> tuple[float, ...]:

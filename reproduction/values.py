@@ -12,8 +12,9 @@ from naysay.errors import InputError, unknown
 
 Value = str | int | float | bool
 Kind = tuple[type | str, ...]  # types, and words that stand for themselves
+Kinds = Mapping[str, Kind]
 
-TRAINING: Mapping[str, Kind] = MappingProxyType(
+TRAINING: Kinds = MappingProxyType(
     {
         "loss": (str,),
         "eps": (float,),
@@ -35,23 +36,15 @@ TRAINING: Mapping[str, Kind] = MappingProxyType(
         "seed": (int,),
     }
 )
-SHARING: Mapping[str, Kind] = MappingProxyType({"sharing": ("original", "explicit"), "n_train": (int, "all")})
-AUGMENTATION: Mapping[str, Kind] = MappingProxyType(
+AUGMENTATION: Kinds = MappingProxyType(
     {"scheme": (str,), "n_neighbors": (int,), "alpha": (float,), "gamma": (float, "auto"), "rounds": (int,)}
 )
-HELD_OUT: Mapping[str, Kind] = MappingProxyType({"held_out": (float,), "criterion": (str,)})
-
-EXPERIMENTS: Mapping[str, Mapping[str, Kind]] = MappingProxyType(
+_SHARING: Kinds = {"sharing": ("original", "explicit"), "n_train": (int, "all")}
+_JUDGED: Kinds = {"inputs": ("images", "features"), "held_out": (float,), "criterion": (str,), "fine_tune": (bool,)}
+EXPERIMENTS: Mapping[str, Kinds] = MappingProxyType(
     {
-        "sharing": {"dataset": (str,), **SHARING, **TRAINING},
-        "classifier": {
-            "dataset": (str,),
-            "inputs": ("images", "features"),
-            **AUGMENTATION,
-            **HELD_OUT,
-            "fine_tune": (bool,),
-            **TRAINING,
-        },
+        "sharing": {"dataset": (str,), **_SHARING, **TRAINING},
+        "classifier": {"dataset": (str,), **AUGMENTATION, **_JUDGED, **TRAINING},
         "augmented": {"dataset": (str,), **AUGMENTATION, "seed": (int,)},
         "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
     }
@@ -67,17 +60,15 @@ NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def checked(experiment: str, name: str, value: Any) -> Any:
-    """The value, or each of a list of them, as its kind has it: a whole number where a number is wanted becomes a
-    float.
-    """
+    """The value, or each of a list, as its kind has it: a whole number becomes a float where a number is wanted."""
     kinds = EXPERIMENTS[experiment]
     if name not in kinds:
         raise unknown(f"value of a {experiment} run", name, kinds)
-    if isinstance(value, list):
-        if not value:
-            raise InputError(f"{name} is an empty list; give at least one value.")
-        return [_one(name, one, kinds[name]) for one in value]
-    return _one(name, value, kinds[name])
+    if not isinstance(value, list):
+        return _one(name, value, kinds[name])
+    if not value:
+        raise InputError(f"{name} is an empty list; give at least one value.")
+    return [_one(name, one, kinds[name]) for one in value]
 
 
 def accepts(value: Value, text: str) -> bool:

@@ -12,10 +12,9 @@ from collections.abc import Hashable, Iterable, Mapping
 
 import torch
 
-from naysay.datasets import CATALOG
-from naysay.paper import data
-from naysay.paper.spec import Wanted
-from naysay.paper.values import Value
+from reproduction import sets
+from reproduction.spec import Wanted
+from reproduction.values import Value
 
 MANY = 100
 
@@ -25,9 +24,9 @@ _runs = 0
 
 def group(experiment: str, values: Mapping[str, Value]) -> tuple[Hashable, ...]:
     """What runs must have in common to share a compilation."""
-    images = CATALOG[data.row(values["dataset"]).images]
+    entry = sets.row(values["dataset"]).entry
     names = ("model", "loss", "batch_size", "precision", "eps")
-    return (experiment, images.shape, len(images.classes), *(values.get(name) for name in names))
+    return (experiment, entry.shape, len(entry.classes), *(values.get(name) for name in names))
 
 
 def in_groups(runs: Iterable[Wanted]) -> list[Wanted]:
@@ -38,7 +37,7 @@ def in_groups(runs: Iterable[Wanted]) -> list[Wanted]:
     return [run for together in found.values() for run in together]
 
 
-def settle(experiment: str, values: Mapping[str, Value]) -> None:
+def forget_others(experiment: str, values: Mapping[str, Value]) -> None:
     """Before a run: forget what was compiled, if this run cannot use it."""
     global _group, _runs  # noqa: PLW0603  # what the compiler holds is the process's state, too
     own = group(experiment, values)

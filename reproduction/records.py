@@ -1,8 +1,8 @@
-"""A run becomes a record: one line of `<results>/<experiment>.jsonl` with its values, its figures, and where they come
-from.
+"""A run becomes a record: one line of `<results>/<experiment>.jsonl` with values, figures, and where they come from.
 
-    {"key", "experiment", "values", "figures", "history" (sharing only), "seconds", "data": {"name", "hash", "simulated", "note"},
-     "encoder": {"name", "hash"} or null, "environment": versions, hardware, date}
+    {"key", "experiment", "values", "figures", "history" (sharing only), "seconds",
+     "data": {"name", "hash", "simulated", "note"}, "encoder": {"name", "hash"} or null,
+     "environment": versions, hardware, date}
 
 The key is the run's (`spec.Wanted.key`): what is recorded is never run again, by whatever table it is wanted.
 """
@@ -10,50 +10,48 @@ The key is the run's (`spec.Wanted.key`): what is recorded is never run again, b
 import itertools
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from naysay.engine import ATTEMPTS, Engine, Job, Ledger, Outcome, run_recorded
-from naysay.paper import augmented, classifier, compiled, data, decoding, sharing
-from naysay.paper.data import Place
-from naysay.paper.result import Result
-from naysay.paper.spec import Wanted
-from naysay.paper.values import Value
-from naysay.learning import records
+from naysay.learning import environment
+from reproduction import compiled, sets
+from reproduction.experiments import EXPERIMENTS
+from reproduction.sets import Place
+from reproduction.spec import Wanted
+from reproduction.values import Value
 
-Experiment = Callable[[Mapping[str, Value], Place], Result]
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {"sharing": sharing.run, "classifier": classifier.run, "augmented": augmented.run, "decoding": decoding.run}
-)
+
+def ledger(results: str | Path, experiment: str) -> Ledger:
+    """The file of all records of that kind."""
+    return Ledger(Path(results) / f"{experiment}.jsonl")
+
+
+def read(results: Path) -> list[dict[str, Any]]:
+    """All records in a results folder; none where there is no folder yet."""
+    return [record for path in sorted(results.glob("*.jsonl")) for record in Ledger(path).read()]
 
 
 def perform(
     key: str, experiment: str, values: Mapping[str, Value], place: Place, note: str | None = None
 ) -> dict[str, Any]:
     """Do one run, here and now: its record."""
-    environment = records.environment(data.device(), 1)
-    compiled.settle(experiment, values)
+    its_environment = environment(sets.device(), 1)
+    compiled.forget_others(experiment, values)
     started = time.perf_counter()
     result = EXPERIMENTS[experiment](values, place)
-    record = {
+    return {
         "key": key,
         "experiment": experiment,
         "values": dict(values),
-        "figures": records.clean(result.figures),
-        "history": result.history,
+        "figures": {name: _finite(value) for name, value in result.figures.items()},
+        **({} if result.history is None else {"history": result.history}),
         "seconds": round(time.perf_counter() - started, 3),
-        "data": data.about(str(values["dataset"]), place, note),
+        "data": sets.about(str(values["dataset"]), place, note),
         "encoder": result.encoder,
-        "environment": environment,
+        "environment": its_environment,
     }
-    return {name: part for name, part in record.items() if name != "history" or part is not None}
-
-
-def ledger(results: str | Path, experiment: str) -> Ledger:
-    """The file of all records of that kind."""
-    return Ledger(Path(results) / f"{experiment}.jsonl")
 
 
 def run_all(
@@ -65,18 +63,13 @@ def run_all(
     note: str | None = None,
     limit: float | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Do those of `runs` that are not recorded; each is on disk when its record is given here. After `limit` seconds
-    none is begun.
-    """
+    """Do those of `runs` that are not recorded; each is on disk when it is given here. None begins after `limit` s."""
     runs = list(runs)
     until = Until(engine, math.inf if limit is None else time.monotonic() + limit)
     for experiment in dict.fromkeys(run.experiment for run in runs):
+        shared = {"experiment": experiment, "place": place, "note": note}
         jobs = [
-            Job(
-                run.key,
-                perform,
-                {"key": run.key, "experiment": experiment, "values": dict(run.values), "place": place, "note": note},
-            )
+            Job(run.key, perform, {"key": run.key, "values": dict(run.values), **shared})
             for run in compiled.in_groups(run for run in runs if run.experiment == experiment)
         ]
         try:
@@ -90,9 +83,7 @@ class TimeIsUp(Exception):
 
 
 class Until:
-    """An engine that begins nothing after `deadline` (of time.monotonic): what is in flight is finished, then comes
-    `TimeIsUp`.
-    """
+    """An engine that begins nothing after `deadline` (of time.monotonic): what is in flight ends, then `TimeIsUp`."""
 
     def __init__(self, engine: Engine, deadline: float) -> None:
         self.engine, self.deadline = engine, deadline
@@ -106,3 +97,8 @@ class Until:
 
     def _in_time(self) -> bool:
         return time.monotonic() < self.deadline
+
+
+def _finite(value: float | int | None) -> float | int | None:
+    """The figure as JSON has it: what is not a number is null."""
+    return None if value is None or not math.isfinite(value) else value

@@ -15,20 +15,20 @@ import torch
 from typer.testing import CliRunner
 
 from naysay import augment, datasets, features, labels, metrics, transition
-from naysay.cli import app
 from naysay.datasets import store
 from naysay.errors import InputError
+from naysay.learning import Config, environment, prepare, train
+from naysay.learning.recipe import Task
+from naysay.learning.recipes import build
+from naysay.learning.steps import Steps
 from naysay.models import resnet18_encoder
-from naysay.paper import NAMES, compiled, data, get, space, values, wanted
-from naysay.paper import plan as plans
-from naysay.paper.data import Place
-from naysay.paper.estimate import estimate
-from naysay.paper.result import config
-from naysay.paper.run import EXPERIMENTS, ledger, perform
-from naysay.paper.spec import Wanted
-from naysay.learning import Config, prepare, train
-from naysay.learning import records as training_records
-from naysay.learning.learner import Learner, build_learner
+from reproduction import NAMES, compiled, get, plan, sets, values, wanted
+from reproduction.command import app
+from reproduction.estimate import estimate
+from reproduction.experiments import EXPERIMENTS, config
+from reproduction.records import ledger, perform
+from reproduction.sets import Place
+from reproduction.spec import Wanted
 
 SPEC = """
 kind = "table"
@@ -84,11 +84,12 @@ rows = ["label", "scheme"]
 columns = ["dataset"]
 figures = ["test_accuracy"]
 """
+ROOT = Path(__file__).parent.parent
 HERE = ("--workers", 0, "--threads", 1)  # threads change the last digits
 
 
-def naysay(*arguments, code=0):
-    done = CliRunner().invoke(app, ["paper", *map(str, arguments)])
+def laboratory(*arguments, code=0):
+    done = CliRunner().invoke(app, [*map(str, arguments)])
     assert done.exit_code == code, (done.exit_code, done.output, done.exception)
     return done
 
@@ -118,7 +119,7 @@ def timeless(results):
 def done(tmp_path_factory):
     """A folder with the spec, and the records of all its runs, made in this process."""
     folder = tmp_path_factory.mktemp("paper")
-    said = naysay("run", write(folder), "--results", folder / "results", "--note", "as it is", *HERE)
+    said = laboratory("run", write(folder), "--results", folder / "results", "--note", "as it is", *HERE)
     return folder, said
 
 
@@ -229,14 +230,14 @@ def in_space(tmp_path_factory):
     was said.
     """
     folder = tmp_path_factory.mktemp("space")
-    said = naysay("run", write(folder, IN_SPACE), "--results", folder, *HERE)
+    said = laboratory("run", write(folder, IN_SPACE), "--results", folder, *HERE)
     return {(one["experiment"], one["values"]["scheme"]): one for one in records(folder).values()}, said.stderr
 
 
 def test_labels_are_judged_before_anything_is_trained(in_space):
     kept, said = in_space
-    digits, features = datasets.load("digits"), space.of("digits", Place()).train
-    Z = augment(features, data.complementary("digits", 0, Place()), "dms", 8)
+    digits, features = datasets.load("digits"), sets.space("digits", Place()).train
+    Z = augment(features, sets.complementary("digits", 0, Place()), "dms", 8)
     assert kept["augmented", "dms"]["figures"] == {
         "augmented_accuracy": metrics.oracle_argmin_accuracy(Z, digits.y_train),
         "wrong_mass": metrics.oracle_mass(Z, digits.y_train),
@@ -248,7 +249,7 @@ def test_labels_are_judged_before_anything_is_trained(in_space):
 @pytest.mark.parametrize("scheme", ["none", "dms"])
 def test_a_classifier_may_see_features_instead_of_images(in_space, scheme):
     record = in_space[0]["classifier", scheme]
-    its, comp = space.of("digits", Place()), data.complementary("digits", 0, Place())
+    its, comp = sets.space("digits", Place()), sets.complementary("digits", 0, Place())
     options = {"scheme": scheme, "n_neighbors": 8} if scheme == "dms" else {}
     ready = prepare(its.train, comp, features=its.train, held_out=0.1, seed=0, **options)
     trained = train(Config(loss="scl-nl", model="mlp", epochs=2, seed=0), ready.x, ready.comp, held_out=ready.held_out)
@@ -260,13 +261,13 @@ def test_a_classifier_may_see_features_instead_of_images(in_space, scheme):
 def test_features_have_no_encoder_to_fine_tune():
     asked = {"dataset": "digits", "scheme": "none", "inputs": "features", "fine_tune": True, "held_out": 0.1, "seed": 0}
     with pytest.raises(InputError, match="no encoder to fine-tune"):
-        plans.check(Wanted("classifier", "", asked))
+        plan.check(Wanted("classifier", "", asked))
 
 
 def test_a_second_call_has_nothing_to_do(done):
     folder, _ = done
     before = records(folder / "results")
-    said = naysay("run", folder / "tiny.toml", "--results", folder / "results", *HERE)
+    said = laboratory("run", folder / "tiny.toml", "--results", folder / "results", *HERE)
     assert "7 recorded, 0 missing" in said.stderr
     assert said.stdout == "nothing to do\n"
     assert records(folder / "results") == before
@@ -286,17 +287,18 @@ class Blocked(importlib.abc.MetaPathFinder):
 
 sys.meta_path.insert(0, Blocked())
 import naysay.runs.results  # which --json needs
-sys.argv = ["naysay", *sys.argv[1:]]
-runpy.run_module("naysay", run_name="__main__")
+sys.argv = ["reproduction", *sys.argv[1:]]
+runpy.run_module("reproduction", run_name="__main__")
 """
 
 
 def test_a_killed_driver_is_resumed_and_two_workers_give_the_records_of_one_process(done, tmp_path):
-    """The driver runs as on a GPU machine: without pydantic (but for typer's own use of it), ray, faiss and matplotlib."""
+    """The driver runs as on a GPU machine: without pydantic (but for typer's use of it), ray, faiss and matplotlib."""
     folder, _ = done
     call = ["run", folder / "tiny.toml", "--results", tmp_path, "--note", "as it is", "--threads", 1]
     driver = subprocess.Popen(
-        [sys.executable, "-c", BLOCKED, "paper", *map(str, call), "--workers", "0"],
+        [sys.executable, "-c", BLOCKED, *map(str, call), "--workers", "0"],
+        cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
@@ -309,14 +311,14 @@ def test_a_killed_driver_is_resumed_and_two_workers_give_the_records_of_one_proc
         driver.kill()
         driver.communicate()
     assert 3 <= len(first) < 7
-    said = naysay(*call, "--workers", 2)
+    said = laboratory(*call, "--workers", 2)
     assert f"{len(records(tmp_path))} runs done" not in said.stdout
     assert {key: records(tmp_path)[key] for key in first} == first
     assert timeless(tmp_path) == timeless(folder / "results")
 
 
 def test_sharing_measures_as_the_library_does_by_hand():
-    """As it was measured when it gave the paper's figures on MNIST: the observer gets the labels that were trained on."""
+    """As it was when it gave the paper's figures on MNIST: the observer gets the labels that were trained on."""
     digits, seed = datasets.load("digits"), 5
     comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=seed), 10)
     comp = transition.explicit_sharing(comp, digits.y_train, seed=seed)
@@ -332,10 +334,10 @@ def test_sharing_measures_as_the_library_does_by_hand():
 
 def test_quick_and_only_choose_among_the_runs(tmp_path):
     spec = write(tmp_path)
-    quick = json.loads(naysay("run", spec, "--quick", "--dry-run", "--json", "--results", tmp_path).stdout)
+    quick = json.loads(laboratory("run", spec, "--quick", "--dry-run", "--json", "--results", tmp_path).stdout)
     assert (quick["wanted"], quick["done"]) == (5, 0)
     only = json.loads(
-        naysay(
+        laboratory(
             "run", spec, "--only", "scheme=none,rms", "--only", "seed=1", "--dry-run", "--json", "--results", tmp_path
         ).stdout
     )
@@ -353,7 +355,7 @@ def test_numbers_may_be_typed_as_one_likes():
 
 
 def test_after_the_limit_no_run_is_started(tmp_path):
-    said = naysay("run", write(tmp_path), "--limit", 0, "--results", tmp_path, *HERE)
+    said = laboratory("run", write(tmp_path), "--limit", 0, "--results", tmp_path, *HERE)
     assert "0 runs done" in said.stdout
     assert "7 not started (--limit)" in said.stdout
     assert not records(tmp_path)
@@ -364,14 +366,14 @@ def test_a_set_that_cannot_be_had_is_reported_and_the_rest_goes_on(tmp_path):
         "seed = [0, 1]", "seed = 0", 1
     )
     spec, results = write(tmp_path, text), tmp_path / "results"
-    said = naysay("run", spec, "--only", "scheme=none", "--data", tmp_path / "data", "--results", results, *HERE)
+    said = laboratory("run", spec, "--only", "scheme=none", "--data", tmp_path / "data", "--results", results, *HERE)
     assert "1 of them need kmnist-partial" in said.stderr
     assert f"Put kmnist-partial.npz in {tmp_path / 'data'}" in said.stderr
     assert [record["values"]["dataset"] for record in records(results).values()] == ["digits"]
 
 
 def test_a_missing_encoder_comes_with_the_command_that_makes_it(tmp_path):
-    said = naysay(
+    said = laboratory(
         "run",
         "tab-main",
         "--quick",
@@ -396,11 +398,11 @@ def test_a_run_that_fails_is_told_at_the_end_and_the_others_are_done(tmp_path):
         ),
     )
     call = ("run", spec, "--only", "scheme=none", "--only", "seed=0", "--results", tmp_path / "results", *HERE)
-    said = naysay(*call, code=1)
+    said = laboratory(*call, code=1)
     assert "1 run done" in said.stdout
     assert "1 failed" in said.stdout
     assert "training diverged in epoch 1" in said.stderr
-    assert "1 recorded, 1 missing" in naysay(*call, code=1).stderr  # a failure is no record: it is tried again
+    assert "1 recorded, 1 missing" in laboratory(*call, code=1).stderr  # a failure is no record: it is tried again
 
 
 WRONG = {
@@ -449,7 +451,9 @@ WRONG = {
 def test_a_spec_of_ones_own_is_refused_in_a_sentence(case, tmp_path):
     old, new, says = WRONG[case]
     assert old in SPEC
-    said = naysay("run", write(tmp_path, SPEC.replace(old, new, 1)), "--dry-run", "--results", tmp_path, code=2).stderr
+    said = laboratory(
+        "run", write(tmp_path, SPEC.replace(old, new, 1)), "--dry-run", "--results", tmp_path, code=2
+    ).stderr
     assert says in said
     assert said.count("\n") == 1
 
@@ -467,7 +471,7 @@ def test_a_spec_of_ones_own_is_refused_in_a_sentence(case, tmp_path):
     ids=["spec", "file", "name", "value", "form", "number"],
 )
 def test_typos_on_the_command_line_are_told_the_nearest_names(arguments, says, tmp_path):
-    assert says in naysay("run", *arguments, "--dry-run", "--results", tmp_path, code=2).stderr
+    assert says in laboratory("run", *arguments, "--dry-run", "--results", tmp_path, code=2).stderr
 
 
 def test_a_spec_may_extend_one_of_ours(tmp_path):
@@ -483,7 +487,7 @@ def test_a_spec_may_extend_one_of_ours(tmp_path):
 def test_the_values_of_every_shipped_run_are_accepted(name):
     for quick in (False, True):
         for run in wanted(get(name), quick=quick):
-            plans.check(run)
+            plan.check(run)
             assert set(run.values) <= set(get(name).origin)
 
 
@@ -511,12 +515,14 @@ def test_keys_stay_what_they_are():
 def test_the_list_counts_what_is_recorded(tmp_path):
     run = wanted(get("tab-explicit"), quick=True)[0]
     ledger(tmp_path, run.experiment).add({"key": run.key, "figures": {}})
-    listed = {row["name"]: row for row in json.loads(naysay("list", "--results", tmp_path, "--json").stdout)["specs"]}
+    listed = {
+        row["name"]: row for row in json.loads(laboratory("list", "--results", tmp_path, "--json").stdout)["specs"]
+    }
     assert set(listed) == set(NAMES)
     assert listed["tab-explicit"]["quick"] == {"recorded": 1, "wanted": 6}
     assert listed["tab-explicit"]["full"] == {"recorded": 0, "wanted": 30}
     assert listed["fig-implicit"]["quick"]["recorded"] == 1
-    assert "1 / 6" in naysay("list", "--results", tmp_path).stdout
+    assert "1 / 6" in laboratory("list", "--results", tmp_path).stdout
 
 
 def test_runs_that_share_a_compilation_come_one_after_another():
@@ -537,16 +543,16 @@ def test_a_second_learner_of_the_same_settings_is_not_compiled_again():
     torch.compiler.reset()
     counter = CompileCounter()
     for seed, loss in enumerate(("scl-nl", "scl-nl", "l-w", "scl-nl")):
-        learner: Learner = build_learner(Config(loss=loss, seed=seed), (4,), 3, None)
-        torch.compile(learner, backend=counter)(torch.ones(5, 4), torch.eye(3)[[0, 1, 2, 0, 1]])
+        learner = build(Task(Config(loss=loss, seed=seed), torch.ones(5, 4), torch.eye(3)[[0, 1, 2, 0, 1]]))
+        torch.compile(Steps(learner)._evaluate, backend=counter, fullgraph=True)(torch.arange(5), None)
     assert counter.frame_count == 2
     torch.compiler.reset()
 
 
 def test_the_time_is_taken_from_records_of_the_same_hardware(tmp_path):
     run = wanted(get(str(write(tmp_path))))[0]
-    environment = training_records.environment(data.device(), 1)
-    record = {"experiment": run.experiment, "values": dict(run.values), "seconds": 10.0, "environment": environment}
+    record = {"experiment": run.experiment, "values": dict(run.values), "seconds": 10.0}
+    record["environment"] = environment(sets.device(), 1)
     longer = dataclasses.replace(run, values={**run.values, "epochs": 2 * run.values["epochs"]})
     told = estimate([run, longer], [record])
     assert told.seconds == pytest.approx(30)
@@ -557,11 +563,11 @@ def test_the_time_is_taken_from_records_of_the_same_hardware(tmp_path):
 
 
 def test_smaller_training_sets_lie_within_larger_ones():
-    small, large = (set(data.training_rows(1000, n, seed=2).tolist()) for n in (50, 400))
+    small, large = (set(sets.training_rows(1000, n, seed=2).tolist()) for n in (50, 400))
     assert small < large
-    assert data.training_rows(5, "all", seed=2).tolist() == [0, 1, 2, 3, 4]
+    assert sets.training_rows(5, "all", seed=2).tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(InputError, match="n_train must be 1 to 5"):
-        data.training_rows(5, 6, seed=0)
+        sets.training_rows(5, 6, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -586,28 +592,28 @@ def photos(tmp_path_factory):
 
 
 def test_labels_are_drawn_given_or_simulated(photos):
-    drawn = data.complementary("cifar10", 0, photos)
+    drawn = sets.complementary("cifar10", 0, photos)
     assert ((drawn > 0).sum(1) == 1).all()
-    given = data.complementary("aclcifar10", 0, photos)
+    given = sets.complementary("aclcifar10", 0, photos)
     assert given[0].nonzero()[:, 0].tolist() == [1, 2, 3]  # the first three of four
-    assert torch.equal(given, data.complementary("aclcifar10", 1, photos))
-    simulated = data.complementary("clcifar10-simulated", 0, photos)
+    assert torch.equal(given, sets.complementary("aclcifar10", 1, photos))
+    simulated = sets.complementary("clcifar10-simulated", 0, photos)
     assert ((simulated > 0).sum(1) == 3).all()
-    assert torch.equal(simulated, data.complementary("clcifar10-simulated", 0, photos))
-    assert not torch.equal(simulated, data.complementary("clcifar10-simulated", 1, photos))
-    assert data.about("clcifar10-simulated", photos, None)["simulated"]
-    assert not data.about("aclcifar10", photos, None)["simulated"]
+    assert torch.equal(simulated, sets.complementary("clcifar10-simulated", 0, photos))
+    assert not torch.equal(simulated, sets.complementary("clcifar10-simulated", 1, photos))
+    assert sets.about("clcifar10-simulated", photos, None)["simulated"]
+    assert not sets.about("aclcifar10", photos, None)["simulated"]
     with pytest.raises(InputError, match="has no annotations"):
-        data.complementary("clcifar10", 0, photos)
+        sets.complementary("clcifar10", 0, photos)
 
 
 def test_the_space_is_the_encoders_features_of_length_1(photos):
-    found = space.of("aclcifar10", photos)
+    found = sets.space("aclcifar10", photos)
     card = json.loads((Path(photos.weights) / "cifar10.json").read_text())
     assert found.encoder == {"name": "cifar10", "hash": card["sha256"]}
     assert found.train.shape == (30, 512)
     assert torch.allclose(found.train.norm(dim=1), torch.ones(30), atol=1e-5)  # float32
-    assert space.of("aclcifar10", photos) is found
+    assert sets.space("aclcifar10", photos) is found
 
 
 def test_fine_tuning_puts_the_encoder_into_the_model(photos, tmp_path):
@@ -623,9 +629,9 @@ def test_fine_tuning_puts_the_encoder_into_the_model(photos, tmp_path):
 
 
 def test_the_example_in_the_docs_is_a_spec(tmp_path):
-    page = (Path(__file__).parent.parent / "docs" / "PAPER.md").read_text()
+    page = (ROOT / "docs" / "PAPER.md").read_text()
     example = page[page.index('    kind = "table"') : page.index("`extends = ")]
     runs = wanted(get(str(write(tmp_path, textwrap.dedent(example)))))
     assert len(runs) == 12
     for run in runs:
-        plans.check(run)
+        plan.check(run)

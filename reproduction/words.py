@@ -1,12 +1,11 @@
-"""How places and figures are named where people read them, and how shares are written: in percent, with a true minus
-sign.
-"""
+"""How places and figures are named where people read them, and how shares are written: percent, a true minus."""
 
 import math
 from collections.abc import Iterable, Mapping
 
-from naysay.paper.values import Value
+from reproduction.values import Value
 
+COMMAND = "python -m reproduction"
 FIGURES = {
     "train_accuracy": "training accuracy",
     "test_accuracy": "test accuracy",
@@ -48,9 +47,7 @@ def figure(name: str) -> str:
 
 
 def percent(share: float | None, like: float | None = None, sign: bool = False) -> str:
-    """A share in percent with two decimals, or two digits where it is tiny; `like` another share: with as many decimals
-    as that has.
-    """
+    """A share in percent with its `decimals`, or with as many as another share has (`like`)."""
     if share is None:
         return MISSING
     digits = decimals(share if like is None else like)
@@ -68,9 +65,9 @@ def minus(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def seeds(n: int) -> str:
-    """1 -> "1 seed", 5 -> "5 seeds"."""
-    return "1 seed" if n == 1 else f"{n} seeds"
+def count(n: int, what: str) -> str:
+    """1 -> "1 seed", 3600 -> "3,600 seeds"."""
+    return f"1 {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def duration(seconds: float) -> str:

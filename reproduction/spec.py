@@ -11,7 +11,7 @@
 
     [quick]                           # what --quick puts in their place; a block may have its own, `quick = {...}`
     [origin]                          # where each value comes from: "paper", or "ours" and why
-    [show]                            # rows, columns, figures: see `naysay.paper.show`
+    [show]                            # rows, columns, figures: see `standing.names` and `table.sections`
 
 `extends = "tab-main"` starts from another spec. A run's key is a hash of its experiment and values and of nothing else.
 A path that ends in .toml is a spec of one's own, checked as ours are.
@@ -24,15 +24,14 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from naysay.errors import InputError, unknown
-from naysay.paper.values import EXPERIMENTS, NEEDED, Value, accepts, checked, written
+from reproduction.values import EXPERIMENTS, NEEDED, Value, accepts, checked, written
 
-Values = Mapping[str, Value]
+SPECS = Path(__file__).parent / "specs"
 
 NAMES = (
     "fig-implicit",
@@ -65,7 +64,7 @@ class Block:
     quick: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spec:
     """A table or figure: what it is, its blocks of runs, where the values come from, and how it is shown."""
 
@@ -84,11 +83,11 @@ class Wanted:
 
     experiment: str
     label: str
-    values: Values
+    values: Mapping[str, Value]
     quick: bool = False
 
     @property
-    def said(self) -> Values:
+    def said(self) -> Mapping[str, Value]:
         """What the run can be asked for by: its values, and its kind as "experiment"."""
         return {"experiment": self.experiment, **self.values}
 
@@ -114,8 +113,7 @@ def _shipped(name: str) -> Spec:
 
 
 def wanted(spec: Spec, *, quick: bool = False, only: Mapping[str, Sequence[str]] | None = None) -> tuple[Wanted, ...]:
-    """The runs of a spec in its order, each once; `only` keeps those whose values, written as text, are among the
-    given.
+    """The runs of a spec in its order, each once; `only` keeps those with one of the given values, written as text.
 
     The kind of run counts as a value, "experiment".
     """
@@ -136,6 +134,12 @@ def wanted(spec: Spec, *, quick: bool = False, only: Mapping[str, Sequence[str]]
     if not runs:
         raise InputError(f"no run of {spec.name} has all of {dict(only or {})}. Ask for fewer things at once.")
     return tuple(runs.values())
+
+
+@functools.cache  # the main table wants 3,600 runs, each named by a hash
+def plans(spec: Spec) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
+    """Every full run that the spec wants, and every quick one."""
+    return wanted(spec), wanted(spec, quick=True)
 
 
 def _runs(spec: Spec, *, quick: bool) -> Iterator[Wanted]:
@@ -166,11 +170,8 @@ def _content(name: str) -> dict[str, Any]:
 
 def _read(name: str) -> dict[str, Any]:
     try:
-        if name.endswith(".toml"):
-            text = Path(name).expanduser().read_text(encoding="utf-8")
-        else:
-            text = (resources.files("naysay.paper") / "specs" / f"{name}.toml").read_text(encoding="utf-8")
-        return tomllib.loads(text)
+        path = Path(name).expanduser() if name.endswith(".toml") else SPECS / f"{name}.toml"
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(
             f"the spec {name} cannot be read ({error.strerror}). Give a .toml file, or one of {', '.join(NAMES)}."
@@ -231,12 +232,11 @@ def _block(row: Mapping[str, Any], shared: Mapping[str, Any], quick: Mapping[str
     for name in hasty:
         if name not in values:
             raise unknown("value for --quick to replace", name, values)
-    return Block(
-        row.get("label", ""),
-        experiment,
-        MappingProxyType({name: checked(experiment, name, value) for name, value in values.items()}),
-        MappingProxyType({name: checked(experiment, name, value) for name, value in hasty.items()}),
+    full, short = (
+        MappingProxyType({name: checked(experiment, name, value) for name, value in given.items()})
+        for given in (values, hasty)
     )
+    return Block(row.get("label", ""), experiment, full, short)
 
 
 def _wrong(where: str, error: InputError) -> InputError:

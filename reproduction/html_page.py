@@ -2,22 +2,23 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
-from naysay.cli.output import command_line
-from naysay.paper import words
-from naysay.paper.cells import Cell
-from naysay.paper.checks import landed
-from naysay.paper.plots import Dots, Line, Plot
-from naysay.paper.provenance import provenance
-from naysay.paper.show import told
-from naysay.paper.spec import Spec
-from naysay.paper.table import Section, cuts, marks, sections
 from naysay.report import Column, Curves, Method, Report, Results, Series, Value
+from reproduction import words
+from reproduction.cells import Cell, landed
+from reproduction.pictures import Dots, Line, Plot
+from reproduction.provenance import provenance
+from reproduction.spec import Spec
+from reproduction.standing import Record
+from reproduction.table import Section, cuts, marks, sections, told
 
 
-def page(spec: Spec, cells: Sequence[Cell], drawn: Plot | Dots | None, records: Sequence[Any]) -> Report:
-    """The page of one spec."""
+def page(
+    spec: Spec, cells: Sequence[Cell], drawn: Plot | Dots | None, records: Sequence[Record], command: str
+) -> Report:
+    """The page of one spec; `command` is what made it."""
     origin = provenance(spec, records)
     return Report(
         title=spec.title,
@@ -26,7 +27,7 @@ def page(spec: Spec, cells: Sequence[Cell], drawn: Plot | Dots | None, records: 
         sharing=_charts(drawn) if isinstance(drawn, Plot) else [],
         facts={"runs": "; ".join(origin.runs()), "data": "; ".join(origin.data())},
         config=spec.origin,
-        command=command_line(),
+        command=command,
     )
 
 
@@ -35,16 +36,10 @@ def _results(spec: Spec, cells: Sequence[Cell]) -> Results | None:
     if not shown:
         return None
     columns = [column for section in shown for column in _columns(section)]
-    names = list(
-        dict.fromkeys(name for section in shown for name, group in section.rows if any(cell.n for cell in group))
-    )
-    notes = cuts(cells)
-    return Results(
-        columns,
-        [_method(name, shown, notes) for name in names],
-        note=" ".join(told(spec, cells)),
-        drawn=_drawn(spec, shown),
-    )
+    rows = [row for section in shown for row in section.rows]
+    names = dict.fromkeys(name for name, group in rows if any(cell.n for cell in group))
+    methods = [_method(name, shown, cuts(cells)) for name in names]
+    return Results(columns, methods, note=" ".join(told(spec, cells)), drawn=_drawn(spec, shown))
 
 
 def _columns(section: Section) -> list[Column]:
@@ -74,13 +69,10 @@ def _method(name: str, shown: Sequence[Section], notes: Sequence[str]) -> Method
             values.append(Value(cell.mean, cell.sd))
             values += [Value(cell.published), Value(cell.difference, cell.error)] if section.compared else []
         if group[0].n:
-            said[section.title] = ", ".join(filter(None, [words.seeds(group[0].n), marks(group[0], notes)]))
-    alike = len(set(said.values())) == 1
-    return Method(
-        name,
-        values,
-        note=next(iter(said.values())) if alike else "; ".join(f"{title}: {text}" for title, text in said.items()),
-    )
+            said[section.title] = ", ".join(filter(None, [words.count(group[0].n, "seed"), marks(group[0], notes)]))
+    if len(set(said.values())) == 1:
+        return Method(name, values, note=next(iter(said.values())))
+    return Method(name, values, note="; ".join(f"{title}: {text}" for title, text in said.items()))
 
 
 def _drawn(spec: Spec, shown: Sequence[Section]) -> tuple[str, ...]:
@@ -99,19 +91,11 @@ def _charts(plot: Plot) -> list[Curves]:
             for panel in plot.panels
         ]
     names = dict.fromkeys(line.name for panel in plot.panels for line in panel.lines)
+    by_panel = [(panel.title, line) for panel in plot.panels for line in panel.lines]
     return [
-        _chart(
-            name,
-            [_renamed(line, panel.title) for panel in plot.panels for line in panel.lines if line.name == name],
-            plot,
-            note,
-        )
+        _chart(name, [replace(line, name=title) for title, line in by_panel if line.name == name], plot, note)
         for name in names
     ]
-
-
-def _renamed(line: Line, name: str) -> Line:
-    return Line(name, line.x, line.y, line.low, line.high)
 
 
 def _chart(title: str, lines: Sequence[Line], plot: Plot, note: str) -> Curves:
@@ -123,9 +107,8 @@ def _chart(title: str, lines: Sequence[Line], plot: Plot, note: str) -> Curves:
         series.append(Series(line.name, y, low, high, needs_truth=True))
     unit: Literal["", "%"] = "" if plot.log_y else "%"
     if plot.log_x:
-        return Curves(
-            title, [math.log2(at) for at in x], series, f"{plot.x_name}, as powers of two (6 is 64)", unit, note
-        )
+        x_name = f"{plot.x_name}, as powers of two (6 is 64)"
+        return Curves(title, [math.log2(at) for at in x], series, x_name, unit, note)
     return Curves(title, x, series, plot.x_name, unit, note)
 
 

@@ -1,5 +1,4 @@
-"""What a spec's picture shows, as plain numbers in percent: panels of lines over epochs, over neighbours, or of points
-over efficiency.
+"""What a spec's picture shows, in percent: panels of lines over epochs or neighbours, or of points over efficiency.
 
 A table's picture is its cells as dots beside the published ones. Who draws it, as PNG or on a page, need not know the
 spec.
@@ -9,18 +8,17 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from naysay.paper import words
-from naysay.paper.cells import Cell
-from naysay.paper.choosing import Record
-from naysay.paper.spec import Spec
-from naysay.paper.table import sections
+from reproduction import words
+from reproduction.cells import Cell
+from reproduction.spec import Spec
+from reproduction.standing import Record
+from reproduction.table import sections
+from reproduction.values import Value
 
 
 @dataclass(frozen=True)
 class Line:
-    """A series: y over x, and from `low` to `high` the spread over seeds where there are several; `paper` is a
-    published (x, y).
-    """
+    """A series: y over x, from `low` to `high` the spread over several seeds, and `paper`, a published (x, y)."""
 
     name: str
     x: Sequence[float]
@@ -42,17 +40,15 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plot:
-    """The picture of a figure, its panels in rows of at most `columns`. `joined`: the points of a series are one curve.
-    `spread` says what `low` to `high` is.
-    """
+    """The picture of a figure."""
 
     x_name: str
     panels: Sequence[Panel]
-    joined: bool = True
+    joined: bool = True  # the points of a series are one curve
     log_x: bool = False
     log_y: bool = False
-    spread: str = ""
-    columns: int = 3
+    spread: str = ""  # what a line's `low` to `high` is
+    columns: int = 3  # panels in a row, at most
 
 
 @dataclass(frozen=True)
@@ -98,15 +94,9 @@ def _history(cell: Cell) -> Line | None:
     if not shared:
         return None
     columns = [[run[epoch] * 100 for run in runs] for epoch in shared]
-    theirs = cell.published
-    return Line(
-        words.figure(cell.figure),
-        shared,
-        [statistics.fmean(column) for column in columns],
-        [min(column) for column in columns],
-        [max(column) for column in columns],
-        None if theirs is None else (shared[-1], theirs * 100),
-    )
+    means, low, high = ([of(column) for column in columns] for of in (statistics.fmean, min, max))
+    theirs = None if cell.published is None else (shared[-1], cell.published * 100)
+    return Line(words.figure(cell.figure), shared, means, low, high, theirs)
 
 
 def _epochs(record: Record, figure: str) -> dict[int, float]:
@@ -124,40 +114,35 @@ def _by_value(spec: Spec, cells: Sequence[Cell]) -> Plot:
                 for name, series in _grouped(group, spec.show["series"]).items()
             ]
             panels.append(Panel(title, f"{words.figure(figure)}, %", lines, _note(group)))
-    across = len(spec.show["figures"])
-    return Plot(
-        "neighbours" if x == "n_neighbors" else x,
-        panels,
-        log_x=x == "n_neighbors",
-        spread="one sd over seeds",
-        columns=across if across > 1 else 3,
-    )
+    across, near = len(spec.show["figures"]), x == "n_neighbors"
+    columns = across if across > 1 else 3
+    return Plot("neighbours" if near else x, panels, log_x=near, spread="one sd over seeds", columns=columns)
 
 
 def _by_figure(spec: Spec, cells: Sequence[Cell]) -> Plot:
     """Each place a point: one figure against another, a panel for each figure on the y axis."""
-    across = {tuple(cell.place.items()): cell.mean for cell in cells if cell.figure == spec.show["x"]}
+    across = {_id(cell): 100 * (cell.mean or 0.0) for cell in cells if cell.figure == spec.show["x"]}
     panels = []
     for figure in spec.show["figures"]:
-        group = [cell for cell in cells if cell.figure == figure and tuple(cell.place.items()) in across]
+        group = [cell for cell in cells if cell.figure == figure and _id(cell) in across]
         lines = [
-            _line(name, series, [100 * (across[tuple(cell.place.items())] or 0.0) for cell in series])
+            _line(name, series, [across[_id(cell)] for cell in series])
             for name, series in _grouped(group, spec.show["series"]).items()
         ]
         panels.append(Panel(words.figure(figure), f"{words.figure(figure)}, %", lines, _note(group)))
     return Plot(f"{words.figure(spec.show['x'])}, %", panels, joined=False, spread="one sd over seeds")
 
 
+def _id(cell: Cell) -> tuple[tuple[str, Value], ...]:
+    """The cell's place as a key."""
+    return tuple(cell.place.items())
+
+
 def _line(name: str, series: Sequence[Cell], x: Sequence[float]) -> Line:
-    points = [(at, 100 * (cell.mean or 0.0), 100 * (cell.sd or 0.0)) for at, cell in zip(x, series, strict=True)]
-    points.sort()
-    return Line(
-        name,
-        [at for at, _, _ in points],
-        [mean for _, mean, _ in points],
-        [mean - sd for _, mean, sd in points],
-        [mean + sd for _, mean, sd in points],
-    )
+    points = sorted((at, 100 * (cell.mean or 0.0), 100 * (cell.sd or 0.0)) for at, cell in zip(x, series, strict=True))
+    at, means, sds = ([point[part] for point in points] for part in range(3))
+    both = list(zip(means, sds, strict=True))
+    return Line(name, at, means, [mean - sd for mean, sd in both], [mean + sd for mean, sd in both])
 
 
 def _grouped(cells: Sequence[Cell], by: Sequence[str]) -> dict[str, list[Cell]]:
@@ -169,10 +154,10 @@ def _grouped(cells: Sequence[Cell], by: Sequence[str]) -> dict[str, list[Cell]]:
 
 def _note(cells: Sequence[Cell]) -> str:
     """Of which runs a panel is, in a few words: "quick: 30 of 100 epochs, 1 of 5 seeds"."""
-    said = [
-        f"{cell.standing.kind}{f': {cell.standing.cut}' if cell.standing.cut else f' ({words.seeds(cell.n)})'}"
-        for cell in cells
-    ]
+    said = []
+    for cell in cells:
+        what = f": {cell.standing.cut}" if cell.standing.cut else f" ({words.count(cell.n, 'seed')})"
+        said.append(f"{cell.standing.kind}{what}")
     said += ["simulated labels"] if any(cell.simulated for cell in cells) else []
     kinds = list(dict.fromkeys(said))
     return kinds[0] if len(kinds) == 1 else "; ".join(kinds[:2]) + (" …" if len(kinds) > 2 else "")

@@ -1,5 +1,4 @@
-"""Which records stand for a place in a table: full runs before quick ones, and per seed the setting that complementary
-labels chose.
+"""Which records stand for a place in a table: full runs before quick ones, and per seed the setting that was chosen.
 
 A place takes its full runs where all of them are recorded; else its quick runs, marked; else those full runs that there
 are, marked; else those quick runs that there are. A place without any is missing, never zero. Among the settings of the
@@ -7,30 +6,27 @@ grid (`show.choose.over`) each seed is represented by the one with the best `sho
 enters.
 """
 
-import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from naysay import selection
-from naysay.paper.spec import NAMES, Spec, Wanted, get, wanted
-from naysay.paper.values import Value
+from reproduction.spec import Spec, Wanted, plans
+from reproduction.values import Value
 
 Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What stands for a place: one record per seed (`chosen`), whether they are "full", "quick", "partial" (full, but
-    not all) or "missing", in words what was `cut`, and how many runs of the place `failed`.
-    """
+    """What stands for a place in a table."""
 
     place: Mapping[str, Value]
-    kind: str
-    cut: str = ""
-    failed: int = 0
-    chosen: tuple[Record, ...] = ()
+    kind: str  # "full", "quick", "partial" (full, but not all) or "missing"
+    cut: str = ""  # in words, what the records have less than the full runs
+    failed: int = 0  # runs of the place
+    chosen: tuple[Record, ...] = ()  # one for each seed
 
 
 def standings(spec: Spec, records: Iterable[Record]) -> list[Standing]:
@@ -44,34 +40,16 @@ def standings(spec: Spec, records: Iterable[Record]) -> list[Standing]:
     ]
 
 
-def plans(spec: Spec) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
-    """Every full run that the spec wants, and every quick one."""
-    return _shipped_plans(spec.name) if spec.name in NAMES and get(spec.name) is spec else _plans(spec)
-
-
 def names(spec: Spec) -> list[str]:
-    """What tells the places of a spec apart: rows and columns, or panels, series and x, and any further axis that is
-    not chosen over.
-    """
-    show = spec.show
-    shown = (
-        [*show["rows"], *show["columns"]]
-        if spec.kind == "table"
-        else [*show.get("panels", ()), *show.get("series", ()), show["x"]]
-    )
+    """What tells places apart: rows and columns, or panels, series and x, and any axis that is not chosen over."""
+    if spec.kind == "table":
+        shown = [*spec.show["rows"], *spec.show["columns"]]
+    else:
+        shown = [*spec.show.get("panels", ()), *spec.show.get("series", ()), spec.show["x"]]
     values = {name for block in spec.blocks for name in block.values} | {"label"}
     axes = [name for block in spec.blocks for name, value in block.values.items() if isinstance(value, list)]
     apart = {"seed", *_over(spec)}
     return [name for name in dict.fromkeys([*shown, *axes]) if name in values and name not in apart]
-
-
-def _plans(spec: Spec) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
-    return wanted(spec), wanted(spec, quick=True)
-
-
-@functools.cache  # the main table wants 3,600 runs, each named by a hash
-def _shipped_plans(name: str) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
-    return _plans(get(name))
 
 
 def _over(spec: Spec) -> Sequence[str]:
@@ -93,11 +71,11 @@ def _standing(
     there = {run.key: by_key[run.key] for run in [*full, *quick] if run.key in by_key}
     succeeded = {key for key, record in there.items() if "failed" not in record}
     failed = len(there) - len(succeeded)
-    plans = [(runs, [run for run in runs if run.key in succeeded]) for runs in (full, quick)]
-    whole, some = [plan for plan in plans if plan[0] and plan[0] == plan[1]], [plan for plan in plans if plan[1]]
+    done = [(runs, [run for run in runs if run.key in succeeded]) for runs in (full, quick)]
+    some = [(plan, used) for plan, used in done if used]
     if not some:
         return Standing(place, "missing", failed=failed)
-    plan, used = [*whole, *some][0]
+    plan, used = next((both for both in some if both[0] == both[1]), some[0])
     kind = "full" if used == full else "quick" if any(run.quick for run in used) else "partial"
     return Standing(place, kind, _cut(full, plan, used, _over(spec)), failed, _choose(spec, used, by_key))
 
@@ -117,9 +95,7 @@ def _choose(spec: Spec, used: list[Wanted], by_key: Mapping[str, Record]) -> tup
 
 
 def _cut(full: list[Wanted], plan: list[Wanted], used: list[Wanted], over: Sequence[str]) -> str:
-    """In words what the used runs have less, or other, than the full ones: "30 of 200 epochs, 1 of 5 seeds, 1 of 6
-    settings".
-    """
+    """In words what the used runs have less, or other, than the full ones: "30 of 200 epochs, 1 of 5 seeds"."""
     said = []
     for name in full[0].values if full else ():
         ours, theirs = used[0].values[name], full[0].values[name]

@@ -1,18 +1,17 @@
-"""What the paper reports, read from `published.toml`: a value for a place in a table and a figure, as a share between 0
-and 1.
+"""What the paper reports, read from `published.toml`: for a place in a table and a figure a share between 0 and 1.
 
-A place is what the rows and columns of a table stand for, such as {"loss": "pc", "scheme": "dms", "dataset":
-"cifar10"}.
+A place is what rows and columns of a table stand for: {"loss": "pc", "scheme": "dms", "dataset": "cifar10"}.
 """
 
 import functools
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 RUNS = 5  # behind every published mean
+FILE = Path(__file__).parent / "published.toml"
 
 Key = frozenset[tuple[str, str]]
 
@@ -38,7 +37,7 @@ class Published:
 @functools.cache
 def published(name: str) -> Published:
     """What the paper says in the table or figure of that name."""
-    tables = tomllib.loads((resources.files("naysay.paper") / "published.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads(FILE.read_text(encoding="utf-8"))
     table = tables.get(name, {"none": "No published values are known for this."})
     if "none" in table:
         return Published("", table["none"], {})

@@ -1,14 +1,12 @@
-"""Where a table's numbers come from, read off its records: hardware, dates, data, encoders, and the commands that make
-them.
-"""
+"""Where a table's numbers come from, read off its records: hardware, dates, data, encoders, and commands."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from naysay.paper.choosing import Record, plans
-from naysay.paper.spec import Spec, Wanted
-from naysay.paper.values import Value, written
-from naysay.paper.words import duration
+from reproduction.spec import Spec, Wanted, plans
+from reproduction.standing import Record
+from reproduction.values import Value, written
+from reproduction.words import COMMAND, duration
 
 
 @dataclass(frozen=True)
@@ -21,9 +19,7 @@ class Provenance:
     quick: Sequence[Wanted]
 
     def runs(self) -> list[str]:
-        """A line for each hardware: how many runs, full or quick, when, and how long they took together; and how many
-        failed.
-        """
+        """A line for each hardware: how many runs, full or quick, when, how long in all; and how many failed."""
         full, lines = {run.key for run in self.full}, []
         for name, here in self._by_hardware().items():
             n_full = sum(record["key"] in full for record in here)
@@ -41,22 +37,17 @@ class Provenance:
         lines = []
         for record in self._succeeded():
             about, encoder = record["data"], record["encoder"]
-            note = "".join(
-                f"; {text}" for text in ("simulated labels" if about["simulated"] else "", about["note"]) if text
-            )
-            lines.append(f"{about['name']} (hash {about['hash'][:12]}{note})")
+            known = [f"hash {about['hash'][:12]}", "simulated labels" if about["simulated"] else "", about["note"]]
+            lines.append(f"{about['name']} ({'; '.join(filter(None, known))})")
             lines += [f"encoder {encoder['name']} (hash {encoder['hash'][:12]})"] if encoder else []
         return list(dict.fromkeys(lines))
 
     def commands(self) -> list[str]:
-        """Commands that make the records, with `--only` where they are a part; where there are none, those that make
-        all.
-        """
+        """Commands that make the records, with `--only` where they are a part; without records, those that make all."""
         keys = {record["key"] for record in self._succeeded()}
         shortened = {run.values["dataset"] for run in self.quick if run.quick and run.key in keys}
-        by_quick = {
-            run.key for run in self.quick if run.values["dataset"] in shortened
-        } & keys  # what --quick wants too, it made in passing
+        # what --quick wants too, it made in passing
+        by_quick = {run.key for run in self.quick if run.values["dataset"] in shortened} & keys
         found = []
         for flag, runs, made in (("", self.full, keys - by_quick), (" --quick", self.quick, by_quick)):
             new = [run for run in runs if run.key in made]
@@ -66,8 +57,8 @@ class Provenance:
             everywhere = {run.values["dataset"] for run in runs}
             for rest, datasets in parts.items():
                 only = f" --only dataset={','.join(datasets)}" if len(datasets) < len(everywhere) else ""
-                found.append(f"naysay paper run {self.spec.name}{flag}{only}{rest}")
-        return found or [f"naysay paper run {self.spec.name}{flag}" for flag in ("", " --quick")]
+                found.append(f"{COMMAND} run {self.spec.name}{flag}{only}{rest}")
+        return found or [f"{COMMAND} run {self.spec.name}{flag}" for flag in ("", " --quick")]
 
     def _succeeded(self) -> list[Record]:
         return [record for record in self.records if "failed" not in record]
@@ -91,9 +82,7 @@ def _of(runs: Sequence[Wanted], dataset: Value) -> list[Wanted]:
 
 
 def _only(done: Sequence[Wanted], runs: Sequence[Wanted]) -> str:
-    """The options that leave those of `runs` that were done: for each value that takes fewer forms among them, the
-    forms it takes.
-    """
+    """The options that leave those of `runs` that were done: the forms of each value that takes fewer among them."""
     options = ""
     for name in dict.fromkeys(name for run in runs for name in run.said):
         here, there = ([written(run.said[name]) for run in part if name in run.said] for part in (done, runs))

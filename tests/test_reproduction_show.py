@@ -1,8 +1,9 @@
-"""The paper's tables with records in them. All records here are synthetic: made by this file, of runs that nobody did."""
+"""The paper's tables with records in them, all of them synthetic: made by this file, of runs that nobody did."""
 
 import io
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,21 +12,18 @@ from PIL import Image
 from rich.console import Console
 from typer.testing import CliRunner
 
-from naysay import paper
-from naysay.cli import app
 from naysay.engine import Ledger
-from naysay.paper import choosing, figures, reproduction, words
-from naysay.paper.cells import cells
-from naysay.paper.checks import landed, orders
-from naysay.paper.choosing import standings
-from naysay.paper.plots import Dots, picture
-from naysay.paper.provenance import provenance
-from naysay.paper.published import published
-from naysay.paper.show import as_json, printed, read, told
-from naysay.paper.table import cuts, lines, sections
+from reproduction import NAMES, drawing, get, markdown_page, standing, wanted, words
+from reproduction.cells import cells, landed, orders
+from reproduction.command import app
+from reproduction.pictures import Dots, picture
+from reproduction.provenance import provenance
+from reproduction.published import published
+from reproduction.records import read
+from reproduction.table import as_json, cuts, lines, printed, sections, told
 
 ROOT = Path(__file__).parent.parent
-MAIN, EXPLICIT, IMPLICIT = paper.get("tab-main"), paper.get("tab-explicit"), paper.get("fig-implicit")
+MAIN, EXPLICIT, IMPLICIT = get("tab-main"), get("tab-explicit"), get("fig-implicit")
 DMS = {"loss": "scl-nl", "scheme": "dms", "dataset": "cifar10"}
 
 
@@ -56,9 +54,7 @@ def record(run, history=None, **given):
 def runs(spec, quick=False, **values):
     """The spec's runs that have these values."""
     return [
-        run
-        for run in paper.wanted(spec, quick=quick)
-        if all(run.values.get(name) == value for name, value in values.items())
+        run for run in wanted(spec, quick=quick) if all(run.values.get(name) == value for name, value in values.items())
     ]
 
 
@@ -82,16 +78,16 @@ def curve(last, epochs=30):
 def tables():
     """Synthetic records of two tables that are quick but for one full cell."""
     height = {"none": 0.5, "rss": 0.8, "rms": 0.87, "dss": 0.83, "dms": 0.875}
-    quick = [*runs(MAIN, quick=True, dataset="cifar10"), *runs(paper.get("clcifar10-simulated"), quick=True)]
+    quick = [*runs(MAIN, quick=True, dataset="cifar10"), *runs(get("clcifar10-simulated"), quick=True)]
     return [*five(), *(record(run, test_accuracy=height[run.values["scheme"]]) for run in quick)]
 
 
 def some_of_everything():
     """Synthetic records for tables and figures."""
     found = tables()
-    for run in runs(paper.get("fig-neighbours"), quick=True):
+    for run in runs(get("fig-neighbours"), quick=True):
         found.append(record(run, test_accuracy=0.9 - run.values["n_neighbors"] / 1e4))
-    for run in [*runs(IMPLICIT, dataset="mnist"), *runs(paper.get("fig-efficiency"), quick=True, dataset="mnist")]:
+    for run in [*runs(IMPLICIT, dataset="mnist"), *runs(get("fig-efficiency"), quick=True, dataset="mnist")]:
         size = 60_000 if run.values["n_train"] == "all" else run.values["n_train"]
         efficiency = 0.6 + size / 3e5 + (0.05 if run.values["optimizer"] == "sgd" else 0)
         given = {
@@ -117,8 +113,8 @@ def results(tmp_path_factory):
     return keep(some_of_everything(), tmp_path_factory.mktemp("results"))
 
 
-def naysay(*arguments, code=0):
-    done = CliRunner().invoke(app, ["paper", *map(str, arguments)])
+def laboratory(*arguments, code=0):
+    done = CliRunner().invoke(app, [*map(str, arguments)])
     assert done.exit_code == code, (done.exit_code, done.output, done.exception)
     return done
 
@@ -127,7 +123,7 @@ def naysay(*arguments, code=0):
 
 
 def test_the_published_numbers_are_all_there():
-    counts = {name: len(published(name).values) for name in paper.NAMES}
+    counts = {name: len(published(name).values) for name in NAMES}
     assert counts["tab-main"] == 80
     assert counts["tab-explicit"] == 18
     assert counts["tab-baselines"] == 16
@@ -136,11 +132,11 @@ def test_the_published_numbers_are_all_there():
     assert published("fig-implicit").at({"label": "MNIST, MLP"}, "sharing_efficiency") == 0.9343
 
 
-@pytest.mark.parametrize("name", paper.NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_published_number_has_its_cell_and_what_has_none_says_so(name):
-    shown = [cell.published for cell in cells(paper.get(name), []) if cell.published is not None]
+    shown = [cell.published for cell in cells(get(name), []) if cell.published is not None]
     assert len(shown) == len(published(name).values)
-    assert published(name).values or published(name).note in " ".join(told(paper.get(name), cells(paper.get(name), [])))
+    assert published(name).values or published(name).note in " ".join(told(get(name), cells(get(name), [])))
     assert published(name) != published("a table of one's own")
 
 
@@ -228,7 +224,7 @@ def test_each_seed_is_represented_by_the_setting_that_complementary_labels_chose
 
 
 def test_the_best_epochs_table_chooses_by_its_own_criterion():
-    best = paper.get("tab-best-epoch")
+    best = get("tab-best-epoch")
     records = []
     for number, run in enumerate(runs(best, **DMS, seed=0)):
         records.append(
@@ -281,7 +277,7 @@ def test_a_cell_says_what_was_cut():
 
 
 def test_a_quick_run_that_is_a_full_run_too_is_called_partial():
-    table = paper.get("tab-baselines")
+    table = get("tab-baselines")
     (run,) = runs(table, quick=True, dataset="cifar10", held_out=0.1, scheme=None)
     cell = cell_of(table, [record(run, test_accuracy=0.86)], label="kNN decoding", dataset="cifar10")
     assert (cell.standing.kind, cell.standing.cut) == ("partial", "1 of 5 seeds")
@@ -304,13 +300,13 @@ def test_failed_runs_are_counted_and_stand_for_nothing():
 
 
 def test_every_run_of_a_spec_belongs_to_exactly_one_place():
-    for name in paper.NAMES:
-        spec = paper.get(name)
-        records = [record(run) for run in paper.wanted(spec)]
-        assert all(standing.kind == "full" and not standing.cut for standing in standings(spec, records)), name
+    for name in NAMES:
+        spec = get(name)
+        records = [record(run) for run in wanted(spec)]
+        assert all(one.kind == "full" and not one.cut for one in standing.standings(spec, records)), name
         over = ("seed", *spec.show.get("choose", {}).get("over", ()))
         # no two runs are confused
-        for group in choosing._by_place(choosing.names(spec), list(paper.wanted(spec))).values():
+        for group in standing._by_place(standing.names(spec), list(wanted(spec))).values():
             assert len({tuple(run.values.get(axis) for axis in over) for run in group}) == len(group), name
 
 
@@ -318,7 +314,7 @@ def test_every_run_of_a_spec_belongs_to_exactly_one_place():
 
 
 def test_rows_show_ours_beside_the_published_with_their_marks():
-    table = paper.get("clcifar10-simulated")
+    table = get("clcifar10-simulated")
     found = cells(table, [record(run, test_accuracy=0.8) for run in runs(table, quick=True, loss="pc", scheme="dms")])
     (section,) = sections(table, found)
     rows = {row[0]: row[1:] for row in lines(section, cuts(found))}
@@ -337,16 +333,13 @@ def test_shares_are_written_in_percent(share, text):
     assert words.percent(share) == text
 
 
-@pytest.mark.parametrize("name", paper.NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_terminal_of_100_columns_is_enough(name):
-    spec = paper.get(name)
+    spec = get(name)
     console = Console(width=100, record=True, file=io.StringIO())
     its = cells(
         spec,
-        [
-            record(run, **dict.fromkeys(words.FIGURES, 0.123456 + run.values["seed"] / 100))
-            for run in paper.wanted(spec)
-        ],
+        [record(run, **dict.fromkeys(words.FIGURES, 0.123456 + run.values["seed"] / 100)) for run in wanted(spec)],
     )
     for part in printed(spec, its):
         console.print(part)
@@ -374,7 +367,7 @@ def test_where_cells_land_is_counted():
 
 
 def test_json_holds_every_cell(results):
-    told = json.loads(naysay("show", "tab-main", "--results", results, "--json").stdout)
+    told = json.loads(laboratory("show", "tab-main", "--results", results, "--json").stdout)
     assert told == json.loads(json.dumps(as_json(MAIN, cells(MAIN, read(results)))))
     assert len(told["cells"]) == 120
     (cell,) = [cell for cell in told["cells"] if cell["place"] == DMS]
@@ -387,7 +380,7 @@ def test_json_holds_every_cell(results):
 
 
 def test_show_prints_the_table(results):
-    text = naysay("show", "tab-main", "--results", results).stdout
+    text = laboratory("show", "tab-main", "--results", results).stdout
     assert "89.00 ± 0.71 (5)" in text
     assert "[1] 30 of 200 epochs, 1 of 5 seeds, 1 of 6 settings." in text
     assert "No record yet: CIFAR20; CLCIFAR10; CLCIFAR20; ACLCIFAR10; ACLCIFAR20." in text
@@ -396,7 +389,7 @@ def test_show_prints_the_table(results):
 def test_a_spec_of_ones_own_is_shown_too(tmp_path):
     own = tmp_path / "mine.toml"
     own.write_text('extends = "tab-main"\ntitle = "Mine"\n[values]\nloss = ["scl-nl"]\ndataset = ["digits"]\n')
-    spec = paper.get(str(own))
+    spec = get(str(own))
     found = cells(spec, [record(run, test_accuracy=0.9) for run in runs(spec, scheme="dms")])
     assert [cell.n for cell in found] == [0, 0, 0, 0, 5]
     assert "No published values are known for this." in told(spec, found)
@@ -408,25 +401,25 @@ def test_a_spec_of_ones_own_is_shown_too(tmp_path):
 @pytest.mark.parametrize("name", ["fig-implicit", "fig-efficiency", "fig-neighbours", "tab-main"])
 def test_the_picture_is_1600_pixels_wide_and_not_empty(name, results, tmp_path):
     path = tmp_path / f"{name}.png"
-    naysay("show", name, "--results", results, "--png", path)
+    laboratory("show", name, "--results", results, "--png", path)
     image = Image.open(path).convert("RGB")
     assert image.width == 1600
     assert 400 <= image.height <= 1600
-    blue = [int(figures.COLOURS[0][at : at + 2], 16) for at in (1, 3, 5)]
+    blue = [int(drawing.COLOURS[0][at : at + 2], 16) for at in (1, 3, 5)]
     apart = np.abs(np.asarray(image, dtype=int) - blue).max(2)
     assert (apart < 25).sum() > 200  # lines are slightly translucent, so not quite this blue
-    naysay("show", name, "--results", results, "--png", path, code=2)  # a file that is there is not replaced unasked
+    laboratory("show", name, "--results", results, "--png", path, code=2)  # what is there is not replaced unasked
 
 
 def test_without_records_there_is_a_sentence_and_no_picture(tmp_path):
     for option in ("--png", "--html"):
         path = tmp_path / f"empty.{option[2:]}"
-        done = naysay("show", "fig-implicit", "--results", tmp_path, option, path, code=2)
+        done = laboratory("show", "fig-implicit", "--results", tmp_path, option, path, code=2)
         assert "no record" in done.stderr
         assert not path.exists()
-    text = naysay("show", "fig-implicit", "--results", tmp_path / "nowhere").stdout
+    text = laboratory("show", "fig-implicit", "--results", tmp_path / "nowhere").stdout
     assert "No record yet: everything." in text
-    assert "naysay paper run fig-implicit" in text
+    assert "python -m reproduction run fig-implicit" in text
 
 
 def test_a_curve_is_the_mean_over_seeds_and_its_band_their_range():
@@ -445,7 +438,7 @@ def test_a_curve_is_the_mean_over_seeds_and_its_band_their_range():
 
 
 def test_neighbours_are_drawn_in_order():
-    spec = paper.get("fig-neighbours")
+    spec = get("fig-neighbours")
     records = [
         record(run, test_accuracy=run.values["n_neighbors"] / 1000) for run in reversed(runs(spec, dataset="cifar10"))
     ]
@@ -456,7 +449,7 @@ def test_neighbours_are_drawn_in_order():
 
 
 def test_two_figures_of_the_same_places_are_drawn_side_by_side():
-    spec = paper.get("check-labels")
+    spec = get("check-labels")
     drawn = picture(
         spec,
         cells(spec, [record(run, augmented_accuracy=0.9, wrong_mass=0.02) for run in runs(spec, dataset="aclcifar10")]),
@@ -482,7 +475,7 @@ def test_a_tables_picture_has_the_sections_with_records_and_the_rows_of_which_an
 
 
 def test_the_order_of_schemes_is_one_of_accuracies():
-    spec = paper.get("check-labels")
+    spec = get("check-labels")
     worse = [
         record(run, augmented_accuracy=0.9 - 0.1 * (run.values["scheme"] == "dms"), wrong_mass=0.02)
         for run in runs(spec)
@@ -492,7 +485,7 @@ def test_the_order_of_schemes_is_one_of_accuracies():
 
 def test_the_colours_are_the_reports():
     css = (ROOT / "src/naysay/report/assets/report.css").read_text()
-    assert re.findall(r"--c\d: (#\w{6})", css)[:10] == list(figures.COLOURS)
+    assert re.findall(r"--c\d: (#\w{6})", css)[:10] == list(drawing.COLOURS)
 
 
 @pytest.mark.parametrize(
@@ -500,7 +493,7 @@ def test_the_colours_are_the_reports():
 )
 def test_the_page_has_the_table_and_the_figure(name, section, results, tmp_path):
     path = tmp_path / "page.html"
-    naysay("show", name, "--results", results, "--html", path)
+    laboratory("show", name, "--results", results, "--html", path)
     text = path.read_text()
     assert 'id="results-table"' in text
     assert f'<section id="{section}"' in text
@@ -519,18 +512,18 @@ def test_the_same_records_give_the_same_page_and_pictures(tmp_path):
     )
     pictures.mkdir(parents=True)
     (pictures / "clcifar20-simulated.png").write_bytes(b"of records that are gone")
-    naysay("write", "--results", results, "--out", out, "--figures", pictures)
+    laboratory("write", "--results", results, "--out", out, "--figures", pictures)
     shared = {"fig-neighbours", "tab-baselines", "check-order"}  # they want some of the same runs
     assert {path.stem for path in pictures.iterdir()} == {"tab-main", "clcifar10-simulated"} | shared
     first = {path: path.read_bytes() for path in [out, *pictures.iterdir()]}
-    naysay("write", "--results", results, "--out", out, "--figures", pictures)
+    laboratory("write", "--results", results, "--out", out, "--figures", pictures)
     assert {path: path.read_bytes() for path in [out, *pictures.iterdir()]} == first
     page = out.read_text()
-    assert "generated by `naysay paper write`" in page
+    assert "generated by `python -m reproduction write`" in page
     assert "](figures/tab-main.png)" in page
     assert "| SCL-NL + DMS | 89.00 ± 0.71 (5) | 88.72 | +0.28 (+0.6 se) | on |  |" in page
     assert "30 full and 20 quick on SYNTHETIC, torch 2.13.0, 2026-11-15, 50 min in all" in page
-    assert "`naysay paper run tab-main --quick --only dataset=cifar10`" in page
+    assert "`python -m reproduction run tab-main --quick --only dataset=cifar10`" in page
     assert "simulated labels; SYNTHETIC" in page
     for line in re.findall(r"^\|.*", page, re.MULTILINE):
         assert line.endswith("|")
@@ -538,24 +531,24 @@ def test_the_same_records_give_the_same_page_and_pictures(tmp_path):
 
 def test_the_page_in_the_repository_is_what_the_command_writes():
     records = read(ROOT / "results")
-    tables = {name: cells(paper.get(name), records) for name in paper.NAMES}
+    tables = {name: cells(get(name), records) for name in NAMES}
     found = (ROOT / "docs" / "REPRODUCTION.md").read_text(encoding="utf-8")
-    assert found == reproduction.page(tables, records, "figures"), (
-        "the records or the code have changed: run naysay paper write"
+    assert found == markdown_page.page(tables, records, "figures"), (
+        "the records or the code have changed: run python -m reproduction write"
     )
     drawn = {f"{name}.png" for name, its in tables.items() if any(cell.n for cell in its)}
     assert {path.name for path in (ROOT / "docs" / "figures").glob("*.png")} == drawn
 
 
 def test_every_remark_is_on_a_row_that_exists_and_its_evidence_is_there():
-    for name in paper.NAMES:
-        spec = paper.get(name)
+    for name in NAMES:
+        spec = get(name)
         shown = [
             text
             for section in sections(spec, cells(spec, []))
             for text in (section.title, *(row for row, _ in section.rows))
         ]
-        for remark in reproduction.remarks(name):
+        for remark in markdown_page.remarks(name):
             assert any(text.startswith(remark["row"]) for text in shown), remark
             for path in re.findall(r"`([\w./]+/[\w./]+)`", remark["evidence"]):
                 assert (ROOT / path).exists(), path
@@ -563,7 +556,7 @@ def test_every_remark_is_on_a_row_that_exists_and_its_evidence_is_there():
 
 def test_a_remark_on_why_nothing_was_run_goes_when_something_was():
     def page(records):
-        return reproduction.page({"fig-implicit": cells(IMPLICIT, records)}, records, "figures")
+        return markdown_page.page({"fig-implicit": cells(IMPLICIT, records)}, records, "figures")
 
     assert "Not run here" in page([])
     given = dict.fromkeys(("confidence_seen", "confidence_unseen", "sharing_efficiency"), 0.5)
@@ -573,9 +566,34 @@ def test_a_remark_on_why_nothing_was_run_goes_when_something_was():
 def test_commands_name_the_part_that_was_run():
     records = [record(run, test_accuracy=0.5) for run in runs(MAIN, quick=True, dataset="cifar20", loss="l-w")]
     assert provenance(MAIN, records).commands() == [
-        "naysay paper run tab-main --quick --only dataset=cifar20 --only loss=l-w"
+        "python -m reproduction run tab-main --quick --only dataset=cifar20 --only loss=l-w"
     ]
-    baselines = paper.get("tab-baselines")
-    decoded = [record(run, test_accuracy=0.5) for run in paper.wanted(baselines, only={"experiment": ["decoding"]})]
-    assert provenance(baselines, decoded).commands() == ["naysay paper run tab-baselines --only experiment=decoding"]
-    assert provenance(MAIN, []).commands() == ["naysay paper run tab-main", "naysay paper run tab-main --quick"]
+    baselines = get("tab-baselines")
+    decoded = [record(run, test_accuracy=0.5) for run in wanted(baselines, only={"experiment": ["decoding"]})]
+    assert provenance(baselines, decoded).commands() == [
+        f"{words.COMMAND} run tab-baselines --only experiment=decoding"
+    ]
+    assert provenance(MAIN, []).commands() == [f"{words.COMMAND} run tab-main{quick}" for quick in ("", " --quick")]
+
+    (command,) = provenance(baselines, decoded).commands()
+    assert command == "python -m reproduction run tab-baselines --only experiment=decoding"
+
+
+# Without what it needs, and when it is stopped
+
+
+def test_without_matplotlib_a_sentence_names_the_extra(results, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = laboratory("show", "tab-main", "--results", results, "--png", tmp_path / "main.png", code=2)
+    assert done.stderr.startswith("reproduction: pictures need a package that is not here")
+    assert "pip install 'naysay[reproduction]'" in done.stderr
+    assert not list(tmp_path.iterdir())
+    laboratory("show", "tab-main", "--results", results, "--html", tmp_path / "main.html")  # which draws without it
+
+
+def test_an_interruption_is_a_sentence_and_130(monkeypatch):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reproduction.spec.get", interrupted)
+    assert laboratory("show", "tab-main", code=130).stderr.startswith("reproduction: interrupted; nothing unfinished")

@@ -1,19 +1,22 @@
-"""Pictures as PNG, by matplotlib: 1600 pixels wide and as high as they need, in the report's colours, with a shape
-beside every colour.
-"""
+"""Pictures as PNG, by matplotlib: 1600 pixels wide, in the report's colours, with a shape beside every colour."""
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from naysay.paper.cells import Cell
-from naysay.paper.plots import Dots, Line, Panel, Plot
-from naysay.paper.spec import Spec
+from naysay.errors import InputError
+from reproduction.cells import Cell
+from reproduction.pictures import Dots, Line, Panel, Plot
+from reproduction.spec import Spec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    Canvas = tuple[Figure, list[Axes]]
+
+Style = dict[str, Any]  # keywords of an artist
 
 DPI, INCHES = 160, 10.0  # 1600 pixels
 # the light palette of report/assets/report.css
@@ -44,14 +47,18 @@ STYLE: dict[Any, Any] = {
 
 def draw(spec: Spec, picture: Plot | Dots, path: Path) -> None:
     """Draw the picture into the PNG file `path`."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+    except ImportError as error:
+        raise InputError(
+            f"pictures need a package that is not here: {error}. Get it with: pip install 'naysay[reproduction]'"
+        ) from None
 
     with matplotlib.rc_context(STYLE):
         figure = _dots(spec, picture) if isinstance(picture, Dots) else _plot(spec, picture)
         FigureCanvasAgg(figure)
-        # without it the bytes depend on the numbers alone
-        figure.savefig(path, format="png", metadata={"Software": None})
+        figure.savefig(path, format="png", metadata={"Software": None})  # so that the numbers alone decide the bytes
 
 
 def _plot(spec: Spec, plot: Plot) -> "Figure":
@@ -70,9 +77,8 @@ def _plot(spec: Spec, plot: Plot) -> "Figure":
 
 def _panel(axes: "Axes", panel: Panel, plot: Plot, named: Sequence[str]) -> None:
     axes.set_title(panel.title, pad=16)
-    axes.annotate(
-        panel.note, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points", fontsize=7.5, color=SOFT
-    )
+    where: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes.annotate(panel.note, (0, 1), (0, 4), fontsize=7.5, color=SOFT, **where)
     axes.set(xlabel=plot.x_name, ylabel=panel.y_name)
     if plot.log_y:
         axes.set_yscale("log")
@@ -90,34 +96,17 @@ def _line(axes: "Axes", line: Line, plot: Plot, number: int) -> None:
     colour, shape = COLOURS[number % len(COLOURS)], SHAPES[number % len(SHAPES)]
     many = len(line.x) > 20
     dash = DASHES[number % len(DASHES)] if plot.joined else "none"
-    marker = "none" if many else shape
-    axes.plot(
-        line.x,
-        line.y,
-        linestyle=dash,
-        color=colour,
-        marker=marker,
-        markersize=5.5,
-        linewidth=1.8,
-        alpha=0.9,
-        label=line.name,
-    )
+    marks: Style = {"marker": "none" if many else shape, "markersize": 5.5}
+    axes.plot(line.x, line.y, linestyle=dash, linewidth=1.8, color=colour, alpha=0.9, label=line.name, **marks)
     if list(line.low) != list(line.high):
         if many:
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
         else:
             axes.vlines(line.x, line.low, line.high, color=colour, linewidth=1.2)
     if line.paper:
-        name = f"{line.name}, paper"
-        axes.plot(
-            *([at] for at in line.paper),
-            "D",
-            color=colour,
-            markerfacecolor="none",
-            markersize=8,
-            clip_on=False,
-            label=name,
-        )
+        x, y = line.paper
+        hollow: Style = {"markerfacecolor": "none", "markersize": 8}
+        axes.plot([x], [y], "D", color=colour, clip_on=False, label=f"{line.name}, paper", **hollow)
 
 
 def _dots(spec: Spec, dots: Dots) -> "Figure":
@@ -141,32 +130,19 @@ def _dot_panel(axes: "Axes", title: str, cells: Sequence[tuple[str, Cell]]) -> N
     axes.grid(axis="y", visible=False)
     for at, (_, cell) in enumerate(cells):
         if cell.published is not None:
-            axes.plot(
-                [cell.published * 100], [at], "|", color=COLOURS[1], markersize=13, markeredgewidth=2.2, label="paper"
-            )
+            stroke: Style = {"markersize": 13, "markeredgewidth": 2.2}
+            axes.plot([cell.published * 100], [at], "|", color=COLOURS[1], label="paper", **stroke)
         if cell.mean is None:
             continue
-        whole = cell.standing.kind == "full"
         if cell.sd:
             axes.hlines(at, (cell.mean - cell.sd) * 100, (cell.mean + cell.sd) * 100, color=COLOURS[0], linewidth=1.5)
-        face = COLOURS[0] if whole else PAPER
-        label = "ours" if whole else f"ours, {cell.standing.kind}"
-        shape = "s" if cell.standing.kind == "partial" else "o"
-        axes.plot(
-            [cell.mean * 100],
-            [at],
-            shape,
-            color=COLOURS[0],
-            markerfacecolor=face,
-            markersize=6.5,
-            markeredgewidth=1.6,
-            label=label,
-        )
+        kind, whole = cell.standing.kind, cell.standing.kind == "full"
+        dot: Style = {"markersize": 6.5, "markeredgewidth": 1.6, "markerfacecolor": COLOURS[0] if whole else PAPER}
+        name, shape = "ours" if whole else f"ours, {kind}", "s" if kind == "partial" else "o"
+        axes.plot([cell.mean * 100], [at], shape, color=COLOURS[0], label=name, **dot)
 
 
-def _canvas(
-    spec: Spec, rows: int, columns: int, height: float, below: float, spread: str
-) -> "tuple[Figure, list[Axes]]":
+def _canvas(spec: Spec, rows: int, columns: int, height: float, below: float, spread: str) -> "Canvas":
     """A figure of the promised width with its title, room for the legend `below` (inches), and its axes row by row."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -181,11 +157,5 @@ def _canvas(
 def _legend(figure: "Figure", grid: "Sequence[Axes]", columns: int) -> None:
     """Below all axes, what each mark means, each once."""
     handles = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-    low = 0.2 / figure.get_figheight()
-    figure.legend(
-        handles.values(),
-        handles.keys(),
-        loc="lower center",
-        bbox_to_anchor=(0.5, low),
-        ncols=min(columns, len(handles)),
-    )
+    at: Style = {"loc": "lower center", "bbox_to_anchor": (0.5, 0.2 / figure.get_figheight())}
+    figure.legend(handles.values(), handles.keys(), ncols=min(columns, len(handles)), **at)

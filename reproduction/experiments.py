@@ -1,0 +1,157 @@
+"""The four kinds of run: from values to figures. Each is a function of `EXPERIMENTS`, by the name that specs call it.
+
+    sharing      how labels are shared by training alone (Lin et al. 2023, sections 3 and 4)
+    classifier   trained on complementary labels, augmented or not (section 6)
+    augmented    what sharing makes of the labels, before anything is trained
+    decoding     classification without training (the baseline of section 6)
+
+The truth enters figures and nothing else, but for `sharing = "explicit"`, which is about labels that truth allows.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from naysay import metrics, neighbors, transition
+from naysay.augmentation import augment
+from naysay.learning import Config, Prepared, choose_k, prepare, train
+from naysay.neighbors import Graph
+from reproduction import sets
+from reproduction.sets import Place
+from reproduction.values import AUGMENTATION, TRAINING, Value
+
+# the figures of a sharing run, as training's observer names them
+OBSERVED = (
+    "train_accuracy",
+    "test_accuracy",
+    "confidence_seen",
+    "confidence_unseen",
+    "sharing_efficiency",
+    "neighbouring_noise",
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Figures by name; each epoch's, where the experiment is about epochs; the encoder, where one took part."""
+
+    figures: Mapping[str, float | int | None]
+    history: list[dict[str, Any]] | None = None
+    encoder: dict[str, Any] | None = None
+
+
+def config(values: Mapping[str, Value], encoder: str | None = None) -> Config:
+    """The training settings among a run's values."""
+    settings: dict[str, Any] = {name: values[name] for name in TRAINING if name in values}
+    return Config(**settings, encoder=encoder)
+
+
+def sharing(values: Mapping[str, Value], place: Place) -> Result:
+    """Confidence on labels never given, epoch by epoch, and the figures of the last epoch.
+
+    `original` trains on the labels as they are, `explicit` on these and half of each image's unseen complementary
+    labels; the figures are taken with the labels that were trained on.
+    """
+    name, seed, n_train = str(values["dataset"]), int(values["seed"]), values["n_train"]
+    images, comp = sets.images(name, place), sets.complementary(name, seed, place)
+    if values["sharing"] == "explicit":
+        comp = transition.explicit_sharing(comp, images.y_true, seed=seed)
+    rows = sets.training_rows(len(comp), n_train if isinstance(n_train, str) else int(n_train), seed)
+    x, comp, y_true = images.x[rows.to(images.x.device)], comp[rows], images.y_true[rows]
+    observer = metrics.oracle_observer(x, comp, y_true, x_test=images.x_test, y_test=images.y_test)
+    trained = train(config(values), x, comp, observers=[observer], progress=False)
+    kept = ("epoch", "loss", *OBSERVED)
+    history = [{name: epoch[name] for name in kept if name in epoch} for epoch in trained.history]
+    return Result({name: trained.last_figures[name] for name in OBSERVED}, history)
+
+
+def classifier(values: Mapping[str, Value], place: Place) -> Result:
+    """The figures of the last and of the best epoch: rows are held out first, then labels shared, then it is trained.
+
+    It is trained on the images or, with `inputs = "features"`, on what the encoder makes of them. Each epoch is judged
+    by the held-out labels; the test set is asked twice, at the end: of the last epoch and of the best.
+    """
+    name = str(values["dataset"])
+    images = sets.images(name, place)
+    augmentation = tuple((key, values[key]) for key in AUGMENTATION if key in values)
+    judged = float(values["held_out"]), str(values.get("criterion", "ure-accuracy"))
+    encoded, shared = values.get("inputs") == "features", values["scheme"] != "none"
+    ready = _prepared(name, encoded, int(values["seed"]), *judged, augmentation, place)
+    x_test = sets.space(name, place).test if encoded else images.x_test
+    start = str(sets.encoder_file(name, place)) if values.get("fine_tune") else None
+    trained = train(config(values, start), ready.x, ready.comp, held_out=ready.held_out, progress=False)
+    last, best = trained.last_figures, trained.best_figures or {}
+    at_last = metrics.oracle_accuracy(trained.predictor.predict(x_test), images.y_test)
+    at_best = metrics.oracle_accuracy(trained.best.predict(x_test), images.y_test) if trained.best else None
+    figures = {
+        "test_accuracy": at_last,
+        "held_out": last.get("held_out"),
+        "held_out_error": last.get("held_out_error"),
+        "best_test_accuracy": at_best,
+        "best_held_out": best.get("held_out"),
+        "best_epoch": trained.best_epoch,
+        "augmented_accuracy": metrics.oracle_argmin_accuracy(ready.comp, images.y_true[ready.rows]) if shared else None,
+    }
+    if shared or encoded:
+        return Result(figures, encoder=sets.space(name, place).encoder)
+    return Result(figures, encoder=sets.encoder_card(name, place) if start else None)
+
+
+def augmented(values: Mapping[str, Value], place: Place) -> Result:
+    """Of the labels of all training images: how often they tell the class, and how much of them is wrong."""
+    name = str(values["dataset"])
+    comp, y_true = sets.complementary(name, int(values["seed"]), place), sets.images(name, place).y_true
+    settings: dict[str, Any] = {key: values[key] for key in AUGMENTATION if key in values}
+    Z = augment(_graph(name, int(values["n_neighbors"]), place), comp, **settings)
+    figures = {
+        "augmented_accuracy": metrics.oracle_argmin_accuracy(Z, y_true),
+        "wrong_mass": metrics.oracle_mass(Z, y_true),
+    }
+    return Result(figures, encoder=sets.space(name, place).encoder)
+
+
+def decoding(values: Mapping[str, Value], place: Place) -> Result:
+    """The class that an image's neighbours name least; how many neighbours is chosen by complementary labels."""
+    name, seed = str(values["dataset"]), int(values["seed"])
+    images, space = sets.images(name, place), sets.space(name, place)
+    comp = sets.complementary(name, seed, place).to(space.train.device)
+    decoder, estimates = choose_k(space.train, comp, held_out=float(values["held_out"]), seed=seed)
+    chosen = estimates[decoder.k]
+    figures = {
+        "test_accuracy": metrics.oracle_accuracy(decoder.predict(space.test), images.y_test),
+        "held_out": chosen.value,
+        "held_out_error": chosen.standard_error,
+        "n_neighbors": decoder.k,
+    }
+    return Result(figures, encoder=space.encoder)
+
+
+EXPERIMENTS: Mapping[str, Callable[[Mapping[str, Value], Place], Result]] = MappingProxyType(
+    {"sharing": sharing, "classifier": classifier, "augmented": augmented, "decoding": decoding}
+)
+
+
+# grid points share labels; losses come in other groups (`compiled`); each holds 140 MB of CIFAR
+@functools.lru_cache(maxsize=8)
+def _prepared(
+    name: str,
+    encoded: bool,
+    seed: int,
+    held_out: float,
+    criterion: str,
+    augmentation: tuple[tuple[str, Value], ...],
+    place: Place,
+) -> Prepared:
+    """Training rows with their labels shared as the values say, and the held-out rows."""
+    options: dict[str, Any] = dict(augmentation)
+    features = None if options["scheme"] == "none" else sets.space(name, place).train
+    x = sets.space(name, place).train if encoded else sets.images(name, place).x
+    comp = sets.complementary(name, seed, place)
+    return prepare(x, comp, features=features, held_out=held_out, criterion=criterion, seed=seed, **options)
+
+
+@functools.lru_cache(maxsize=4)  # schemes and seeds share it; of 50,000 rows with 256 neighbours it takes 150 MB
+def _graph(name: str, n_neighbors: int, place: Place) -> Graph:
+    return neighbors.build(sets.space(name, place).train, n_neighbors)
