@@ -38,7 +38,6 @@ HEAVY = {
     "pynndescent",
     "numba",
     "faiss",
-    "lightning_fabric",
     "matplotlib",
     "plotly",
     "pyarrow",
