@@ -1,8 +1,7 @@
-"""Label sharing against its peers on the same data, in one process, on this machine: is it right, and what part of
-their time does it take?
+"""Label sharing against its peers on the same data in one process: is it right, and what part of their time is it?
 
-    python benchmarks/augmentation.py                    50,000 x 512 rows, 64 neighbours, 100 rounds: a few minutes on 2 cores
-    python benchmarks/augmentation.py --rows 5000        a quick look
+    python benchmarks/augmentation.py                  50,000 x 512 rows, 64 neighbours, 100 rounds: minutes on 2 cores
+    python benchmarks/augmentation.py --rows 5000      a quick look
 
 The rows and the neighbours are those of `neighbors.py`, one turn each, for the work is long. Peers of the propagation:
 scipy's CSR product in float32 and scikit-learn's LabelSpreading. Each is first checked to give the same answer. Times
@@ -104,7 +103,7 @@ def bench_label_spreading(graph: Graph, rounds: int) -> list[dict[str, Any]]:
 
 
 def floors(graph: Graph, n_classes: int, rounds: int) -> list[dict[str, Any]]:
-    """What the machine could do at best: its measured matrix and copy rates, and the time they allow the propagation."""
+    """What the machine could do at best: its measured matrix and copy rates, and the propagation's time by these."""
     a = torch.rand(2048, 2048)
     seconds = take_turns({"product": lambda: a @ a}, 5)["product"].wall
     flops = 2 * 2048**3 / seconds

@@ -13,7 +13,8 @@ import torch
 
 from naysay import datasets, labels, transition
 from naysay.processes import here
-from naysay.training import Config, prepare, spread, train, train_on_ray
+from naysay.cluster import train_on_ray
+from naysay.training import Config, prepare, spread, train
 
 digits = datasets.load("digits")
 comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=0), 10)

@@ -1,4 +1,4 @@
-"""Algorithm 1 against its closed form and against plain loops, and everything `augment` accepts, refuses and reports."""
+"""Algorithm 1 against its closed form and plain loops, and everything `augment` accepts, refuses and reports."""
 
 import inspect
 import json
@@ -67,16 +67,20 @@ def example(
     return features, dense_graph(features, k), labels.from_indices(named, n_classes)
 
 
+def kind(scheme) -> str:
+    return "distance" if scheme.uses_gamma else "rank"
+
+
 def dense_matrix(indices: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     n = len(indices)
     return torch.zeros(n, n, dtype=torch.float64).scatter_add_(1, indices.long(), w.double())
 
 
-@pytest.mark.parametrize("scheme", [row for row in SCHEMES.values() if row.weights])
+@pytest.mark.parametrize("scheme", [row for row in SCHEMES.values() if row.weigh])
 @pytest.mark.parametrize("rounds", [None, 0, 3])
 def test_augment_is_algorithm_1_written_as_a_loop(scheme, rounds):
     features, graph, comp = example(40, 5, 7, 4, unlabelled=0.3)
-    expected = plain_loop(graph, comp, scheme.weights, 0.2, 1.5, scheme.rounds if rounds is None else rounds)
+    expected = plain_loop(graph, comp, kind(scheme), 0.2, 1.5, scheme.rounds if rounds is None else rounds)
     found = augment(features, comp, scheme.name, 7, 0.2, 1.5, rounds)
     assert np.abs(found.numpy() - expected).max() < SINGLE
 
@@ -161,9 +165,7 @@ def test_rows_are_distributions_and_equal_the_loop_on_grids_full_of_ties_and_dup
     assert bool((((sums - 1).abs() < SINGLE) | (sums == 0)).all())
     assert bool((sums[comp.sum(1) > 0] > 0).all())
     row = SCHEMES[scheme]
-    expected = plain_loop(
-        graph, comp, row.weights or "rank", 0.1, 1.0, 0 if row.weights is None else min(row.rounds, 6)
-    )
+    expected = plain_loop(graph, comp, kind(row), 0.1, 1.0, 0 if row.weigh is None else min(row.rounds, 6))
     assert np.abs(found.numpy() - expected).max() < SINGLE
 
 
@@ -304,8 +306,8 @@ def test_a_gamma_that_does_not_suit_the_distances_is_said(scale):
 def test_the_report_tells_what_happened_without_the_truth():
     features, _, comp = example(60, 6, 5, 4, unlabelled=0.2)
     Z, report = augment_report(features, comp, n_neighbors=8)
-    assert (report.scheme, report.neighbours, report.rounds, report.gamma, report.recall) == ("dms", 8, 100, 1.0, 1.0)
-    assert 1 <= report.effective_neighbours <= 8
+    assert (report.scheme, report.neighbors, report.rounds, report.gamma, report.recall) == ("dms", 8, 100, 1.0, 1.0)
+    assert 1 <= report.effective_neighbors <= 8
     assert report.labels == describe(comp, Z)
     assert json.loads(json.dumps(report.as_dict()))["labels"]["unlabelled"] == int((comp.sum(1) == 0).sum())
     text = str(report)

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from naysay import labels
 from naysay.cli import app
-from naysay.engine.cluster import connect
+from naysay.cluster import connect, train_on_ray
 from naysay.errors import InputError
 from naysay.processes import ALONE, here
-from naysay.training import Config, Diverged, HeldOut, Predictor, spread, train, train_on_ray
+from naysay.training import Config, Diverged, HeldOut, Predictor, spread, train
 
 # tests that open ports run one after another: a free port that one has found must not be another's
 pytestmark = pytest.mark.xdist_group("ports")

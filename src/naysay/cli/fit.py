@@ -127,6 +127,7 @@ def fit(
     """
     asked = locals()
     from naysay import runs
+    from naysay.augmentation import Sharing
     from naysay.cli.inputs import Reading, read
     from naysay.processes import one_voice
     from naysay.training import spread
@@ -136,9 +137,7 @@ def fit(
     settings = runs.Settings(
         training_config(asked, 1),
         runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(",")),
-        neighbors,
-        alpha,
-        o.number_or_auto(gamma),
+        Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma)),
         held_out,
         assume,
         space,

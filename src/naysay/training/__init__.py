@@ -8,7 +8,7 @@ from naysay.training.loop import train
 from naysay.training.predictor import Predictor
 from naysay.training.prepare import Prepared, prepare
 from naysay.training.run import Diverged, HeldOut, Observer, Snapshot, Trained, one_device
-from naysay.training.several import spread, train_on_ray
+from naysay.training.several import spread
 
 __all__ = [
     "LEARNING_RATES",
@@ -36,5 +36,4 @@ __all__ = [
     "search",
     "spread",
     "train",
-    "train_on_ray",
 ]

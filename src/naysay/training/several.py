@@ -1,29 +1,17 @@
 """One training on several processes: each takes its share of every batch, and they take the steps of one process.
 
 The processes are started by torchrun, by whatever sets torchrun's variables (see `naysay.processes`), or as Ray workers
-by `train_on_ray`. Their process group is lightning-fabric's, nccl between GPUs and gloo between CPUs.
+by `naysay.cluster.train_on_ray`. Their process group is lightning-fabric's, nccl between GPUs and gloo between CPUs.
 """
 
-import dataclasses
-import os
-import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import torch
-
-from naysay.engine import ATTEMPTS
-from naysay.errors import InputError
 from naysay.processes import here
 from naysay.training.config import Config
-from naysay.training.loop import train
-from naysay.training.predictor import Predictor
-from naysay.training.run import Trained, one_device, quieten
+from naysay.training.run import one_device, quieten
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-
-GRACE = 5.0  # seconds in which Ray notices that a worker died
-PATIENCE = 60.0  # seconds for Ray to find room for all workers at once
 
 
 def spread(config: Config) -> "Fabric":
@@ -48,126 +36,3 @@ def spread(config: Config) -> "Fabric":
     )
     fabric.launch()
     return fabric
-
-
-def train_on_ray(
-    config: Config,
-    x: Any,
-    comp: Any,
-    *,
-    workers: int,
-    address: str | None = None,
-    attempts: int = ATTEMPTS,
-    **options: Any,
-) -> Trained:
-    """`train(config, x, comp, **options)` on so many Ray workers, a GPU each where the cluster has enough, else a CPU
-    core each.
-
-    address: of a running Ray; without it one is started here. The data goes to the object store once. When a worker
-    dies, all begin again, `attempts` in all, and continue from `folder` where it is given (as one that every machine
-    sees). What `options` holds is sent.
-    """
-    from naysay.engine.cluster import connect
-
-    if workers < 1 or attempts < 1:
-        raise InputError(f"workers and attempts must be at least 1; got {workers} and {attempts}.")
-    with connect(address, workers=workers) as ray:
-        sent = ray.put({"config": config, "x": x, "comp": comp, **options})
-        while True:
-            try:
-                return _gang(ray, workers, sent)
-            except ray.exceptions.RayActorError:
-                attempts -= 1
-                if not attempts:
-                    raise
-
-
-def _gang(ray: Any, workers: int, sent: Any) -> Trained:
-    """Train once: all workers are placed at once or none is, and when one fails the others, which wait for it, are
-    ended.
-    """
-    from ray.util import placement_group, remove_placement_group
-    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
-
-    gpus = int(ray.cluster_resources().get("GPU", 0) >= workers)
-    room = placement_group([{"CPU": 1, "GPU": gpus} if gpus else {"CPU": 1}] * workers)
-    members: list[Any] = []
-    try:
-        if not room.wait(PATIENCE):
-            free = ray.available_resources()
-            raise InputError(
-                f"{workers} workers need {'a GPU' if gpus else 'a CPU core'} each at the same time; the cluster has "
-                f"{free.get('GPU' if gpus else 'CPU', 0):g} free. Ask for fewer, or wait for other work to end."
-            )
-        place = PlacementGroupSchedulingStrategy(room)
-        member = ray.remote(num_cpus=1, num_gpus=gpus, scheduling_strategy=place)(_Member)
-        members = [member.remote(rank, workers) for rank in range(workers)]
-        meeting = ray.get(members[0].meeting.remote())
-        waiting = [one.train.remote(meeting, sent) for one in members]
-        first = waiting[0]
-        while waiting:
-            done, waiting = ray.wait(waiting)
-            try:
-                ray.get(done)
-            except ray.exceptions.RayTaskError as error:  # the others wait for this one in vain
-                if not isinstance(error.cause, InputError):
-                    _raise_death(ray, waiting)
-                raise error.cause from None
-        trained: Trained = ray.get(first)
-        return trained
-    finally:
-        for one in members:
-            ray.kill(one)
-        remove_placement_group(room)
-
-
-def _raise_death(ray: Any, waiting: list[Any]) -> None:
-    """Raise that a worker died, if one did: another may have lost its connection to it, and be heard of first."""
-    for one in waiting:
-        try:
-            ray.get(one, timeout=GRACE)
-        except (ray.exceptions.RayTaskError, ray.exceptions.GetTimeoutError):
-            continue  # it failed, or it waits: it lives
-
-
-class _Member:
-    """A Ray worker of a training. Ray shows each worker its own GPU alone, so each is a machine of one process to
-    torch.
-    """
-
-    def __init__(self, rank: int, size: int) -> None:
-        os.environ |= {
-            "RANK": str(rank),
-            "GROUP_RANK": str(rank),
-            "WORLD_SIZE": str(size),
-            "LOCAL_RANK": "0",
-            "LOCAL_WORLD_SIZE": "1",
-        }
-        self.rank = rank
-
-    def meeting(self) -> tuple[str, int]:
-        """The address and a free port of this worker's machine, where all will meet."""
-        from ray.util import get_node_ip_address
-
-        with socket.socket() as found:
-            found.bind(("", 0))
-            return get_node_ip_address(), found.getsockname()[1]  # type: ignore[no-untyped-call]
-
-    def train(self, meeting: tuple[str, int], sent: dict[str, Any]) -> Trained | None:
-        """The result, from the first worker alone."""
-        os.environ |= {"MASTER_ADDR": meeting[0], "MASTER_PORT": str(meeting[1])}
-        trained = train(**sent, fabric=spread(sent["config"]), progress=False)
-        if self.rank:
-            return None
-        best = None if trained.best is None else _on_cpu(trained.best)
-        return dataclasses.replace(trained, predictor=_on_cpu(trained.predictor), best=best)
-
-
-def _on_cpu(predictor: Predictor) -> Predictor:
-    # the one who asked may have no GPU
-    return dataclasses.replace(
-        predictor,
-        model=predictor.model.cpu(),
-        normaliser=predictor.normaliser.to(torch.device("cpu")),
-        T=None if predictor.T is None else predictor.T.cpu(),
-    )
