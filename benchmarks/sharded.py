@@ -167,7 +167,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--dims", type=int, default=64)
     parser.add_argument("--shards", type=int, default=8)
-    parser.add_argument("--neighbours", type=int, default=64)
+    parser.add_argument("--neighbors", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--method", default="approximate")
@@ -178,10 +178,10 @@ def main(argv: list[str] | None = None) -> None:
     folder = Path(tempfile.mkdtemp(prefix="naysay-sharded-"))
     try:
         make_shards(folder, chosen.rows, chosen.dims, chosen.shards)
-        sizes = f"{chosen.rows} x {chosen.dims}, k={chosen.neighbours}, K={K}"
+        sizes = f"{chosen.rows} x {chosen.dims}, k={chosen.neighbors}, K={K}"
         case = f"augmentation, {sizes}, {chosen.rounds} rounds, {chosen.method}"
         for way in chosen.ways.split(","):
-            found = measured(ways[way], folder, chosen.neighbours, chosen.rounds, chosen.workers, chosen.method)
+            found = measured(ways[way], folder, chosen.neighbors, chosen.rounds, chosen.workers, chosen.method)
             print(", ".join(f"{name} {value}" for name, value in {"who": way, **found}.items()), flush=True)
             record(
                 chosen.out,

@@ -12,8 +12,8 @@ import sys
 import torch
 
 from naysay import datasets, labels, transition
-from naysay.processes import here
 from naysay.cluster import train_on_ray
+from naysay.processes import here
 from naysay.training import Config, prepare, spread, train
 
 digits = datasets.load("digits")

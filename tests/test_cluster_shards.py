@@ -409,7 +409,7 @@ def test_names_that_are_no_class_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"labels": None}, r"labels must be given once, .* got neither\."),
+        ({"labels": None}, r"labels must be given once, .* \(labels=\) .* \(label=\); got neither\."),
         ({"label": ["a"]}, r"in Parquet shards only; got \.npy shards"),
         ({"contradictions": "drop"}, r"unknown contradictions 'drop'"),
         ({"nprobe": 0}, r"nprobe must be a whole number of at least 1; got 0\."),
@@ -429,11 +429,21 @@ def test_settings_that_cannot_be_used_are_refused_before_anything_starts(folder,
         (["--probes", "8"], "--probes is not for --engine local"),
         (["--engine", "spark"], "unknown engine 'spark'"),
         (["--engine", "ray", "--space", "pca"], "unknown space of shards 'pca'"),
+        (["--engine", "ray", "--method", "fast"], "unknown method 'fast'"),
+        (["--engine", "ray"], "(--labels) or as columns of Parquet shards (--label); got neither."),
     ],
 )
-def test_the_command_says_which_options_belong_to_which_engine(folder, options, error, tmp_path):
+def test_the_command_speaks_of_its_options_and_says_which_belong_to_which_engine(folder, options, error, tmp_path):
     done = CliRunner().invoke(app, ["augment", str(folder / "rows"), "--out", str(tmp_path / "out"), *options])
     assert (done.exit_code, error in " ".join(done.stderr.split())) == (2, True)
+
+
+def test_a_worker_that_only_runs_jobs_does_not_wait_for_torch():
+    code = (
+        "import sys, naysay.cluster, naysay.cluster.remote; print(sorted({'torch', 'numpy', 'ray'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_descriptions_of_parts_add_up_to_that_of_the_whole(data):

@@ -74,14 +74,9 @@ def neighbors_for(scheme: str, n_rows: int, n_classes: int) -> int:
 
 @dataclass(frozen=True)
 class Sharing:
-    """How labels are shared, checked when it is made; the defaults are the paper's.
+    """How labels are shared, checked when it is made; `augment` says what each setting means.
 
-    scheme: a name of `SCHEMES`, which sets the weights, and the rounds unless `rounds` does.
-    n_neighbors: of each row; None is `neighbors_for` the rows and classes that come.
-    alpha: the weight of a row's own labels, above 0 and at most 1.
-    gamma: how fast weights fall with squared distance, where the scheme uses it; "auto" takes it from the distances.
-    metric, method: how neighbours are found (`naysay.neighbors.build`), unless a ready graph is given.
-    tol: end the rounds once no entry changes by more than this.
+    The defaults are the paper's. n_neighbors None is `neighbors_for` the rows and classes that come.
     """
 
     scheme: str = "dms"
