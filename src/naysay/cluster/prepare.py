@@ -103,7 +103,8 @@ def prepare(shard: Shard, rows: Path, comp: Path, metric: str, naming: Naming, c
 
 
 def _from_arrays(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
-    array, n_classes = read_npy(shard.labels or ""), len(naming.names)
+    assert shard.labels is not None
+    array, n_classes = read_npy(shard.labels), len(naming.names)
     for start in range(0, shard.rows, PART):
         part = np.asarray(array[start : start + PART])
         with _in(shard.labels, start):
