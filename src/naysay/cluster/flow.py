@@ -251,7 +251,7 @@ def _gamma(run: Run, graph: Sequence[File], k: int) -> float:
     if run.settings.sharing.gamma != "auto":
         return float(run.settings.sharing.gamma)
     spreads = run.crew.each(read_spread, [path for path, _, _ in graph], "choosing gamma")
-    return gamma_of(torch.cat([torch.from_numpy(one) for one in spreads]), k)
+    return gamma_of(torch.from_numpy(np.concatenate(spreads)), k)
 
 
 def read_spread(path: str) -> Any:
