@@ -12,7 +12,8 @@ import sys
 import torch
 
 from naysay import datasets, labels, transition
-from naysay.learning import Config, prepare, train, train_on_ray
+from naysay.cluster import train_on_ray
+from naysay.learning import Config, prepare, train
 from naysay.processes import join
 
 digits = datasets.load("digits")

@@ -26,6 +26,7 @@ STAGES = [
     {"losses"},
     {"selection", "metrics"},
     {"training"},
+    {"cluster"},
     {"estimators"},
     {"report", "audit"},
     {"runs"},

@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from naysay import labels, runs, transition
-from naysay.augmentation.schemes import neighbours_for
+from naysay.augmentation import Sharing, neighbors_for
 from naysay.datasets import Items
 from naysay.errors import InputError
+from naysay.learning import Config
 from naysay.runs.fit import split
 from naysay.runs.results import compared
 from naysay.runs.settings import batch_size_for
 from naysay.selection import Comparison
-from naysay.learning import Config
 
 
 def against(z):
@@ -52,13 +52,13 @@ def test_merged_spellings_are_written_as_most_are():
 
 
 def test_small_classes_have_small_neighbourhoods():
-    assert neighbours_for("dms", 50_000, 10) == 64  # the paper's
-    assert neighbours_for("dms", 1_298, 10) == 11
-    assert neighbours_for("dss", 1_298, 10) == 64
-    assert neighbours_for("dss", 300, 10) == 15
-    assert neighbours_for("dms", 30, 10) == 8
-    assert neighbours_for("dms", 5, 3) == 4  # all other rows
-    assert runs.Settings(n_neighbors=32).neighbours("dms", 1_298, 10) == 32
+    assert neighbors_for("dms", 50_000, 10) == 64  # the paper's
+    assert neighbors_for("dms", 1_298, 10) == 11
+    assert neighbors_for("dss", 1_298, 10) == 64
+    assert neighbors_for("dss", 300, 10) == 15
+    assert neighbors_for("dms", 30, 10) == 8
+    assert neighbors_for("dms", 5, 3) == 4  # all other rows
+    assert Sharing(n_neighbors=32).within(1_298, 10).n_neighbors == 32
 
 
 def test_epochs_and_batches_follow_from_the_number_of_rows():

@@ -1,8 +1,8 @@
 """naysay: learn what things are from labels that say what they are not.
 
 The folders are the flow: labels, transition, datasets, models, features, neighbors, augmentation, losses, selection and
-metrics, training, estimators, and the command; below them the engine that runs jobs anywhere. Each is imported when it
-is first used, so that `naysay --help` does not wait for torch.
+metrics, learning, estimators and the command; below them the engine that runs jobs anywhere, beside them what needs
+Ray. Each is imported when it is first used, so that `naysay --help` does not wait for torch.
 """
 
 from importlib import import_module
@@ -17,6 +17,7 @@ __all__ = [
     "audit",
     "augment",
     "augmentation",
+    "cluster",
     "datasets",
     "engine",
     "errors",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from naysay import (
         audit,
         augmentation,
+        cluster,
         datasets,
         engine,
         errors,

@@ -1,6 +1,7 @@
 """`naysay augment SHARDS --engine ray`: labels shared between the rows of many files, on a Ray cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any
 
@@ -61,6 +62,8 @@ CheckpointEvery = Annotated[
     int | None,
     typer.Option("--checkpoint-every", min=1, rich_help_panel=CLUSTER, help="Rounds between two checkpoints (10)."),
 ]
+# what the library calls by a keyword, as its sentences have it, and the option of the command
+FLAGS = {"force=True": "--force", "(labels=)": "(--labels)", "(label=)": "(--label)", "classes=.": "--classes."}
 OURS = ("address", "workers", "threads", "method", "lists", "probes", "block_rows", "checkpoint_every")
 
 
@@ -83,46 +86,57 @@ def is_sharded(asked: Mapping[str, Any]) -> bool:
 def augment_sharded(asked: Mapping[str, Any]) -> None:
     """Do what the arguments of `naysay augment --engine ray` ask for."""
     from naysay import runs
-    from naysay.augmentation.sharded import augment_shards
+    from naysay.augmentation import Sharing
     from naysay.cli.inputs import Reading
+    from naysay.cluster import augment_shards
     from naysay.errors import unknown
 
     reading = Reading.of(asked)
     if asked["space"] not in METRIC:
         raise unknown("space of shards", asked["space"], METRIC)
-    account = augment_shards(
-        asked["data"],
-        asked["out"],
-        labels=asked["labels"],
-        features=reading.only("features"),
-        label=reading.label,
-        id=reading.id,
-        classes=reading.classes,
-        settle=partial(runs.settle, wanted=reading.classes, merge=reading.merge_spelling),
-        contradictions=reading.contradictions,
-        scheme=asked["scheme"],
+    how = {name: asked[name] for name in ("scheme", "alpha", "rounds")}
+    sharing = Sharing(
+        **how,
         n_neighbors=asked["neighbors"],
-        alpha=asked["alpha"],
         gamma=o.number_or_auto(asked["gamma"]),
-        rounds=asked["rounds"],
-        method=asked["method"] or "auto",
         metric=METRIC[asked["space"]],
-        nlist=asked["lists"],
-        nprobe=asked["probes"],
-        block_rows=asked["block_rows"],
-        checkpoint_every=asked["checkpoint_every"] or 10,
-        address=asked["address"],
-        workers=asked["workers"],
-        threads=asked["threads"] or 1,
-        force=asked["force"],
+        method=asked["method"] or "auto",
     )
+    with _in_flags():
+        account = augment_shards(
+            asked["data"],
+            asked["out"],
+            sharing,
+            features=reading.only("features"),
+            label=reading.label,
+            id=reading.id,
+            classes=reading.classes,
+            name_texts=partial(runs.settle, wanted=reading.classes, merge=reading.merge_spelling),
+            contradictions=reading.contradictions,
+            nlist=asked["lists"],
+            nprobe=asked["probes"],
+            checkpoint_every=asked["checkpoint_every"] or 10,
+            threads=asked["threads"] or 1,
+            **{name: asked[name] for name in ("labels", "block_rows", "address", "workers", "force")},
+        )
     if asked["json"]:
         say_json({"folder": str(asked["out"]), **account.as_dict()})
     elif not asked["quiet"]:
-        recall = (
-            ""
-            if account.search["recall"] is None
-            else f"{account.search['method']} neighbours, recall {account.search['recall']:.3f}; "
-        )
-        note(f"{recall}{account.workers} workers, {sum(account.seconds.values()):.0f} s\n{account.report}")
+        method, recall = account.search["method"], account.search["recall"]
+        found = "" if recall is None else f"{method} neighbours, recall {recall:.3f}; "
+        note(f"{found}{account.workers} workers, {sum(account.seconds.values()):.0f} s\n{account.report}")
         print(asked["out"])
+
+
+@contextmanager
+def _in_flags() -> Iterator[None]:
+    """Errors of the library in the words of the command."""
+    from naysay.errors import InputError
+
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        for word, flag in FLAGS.items():
+            text = text.replace(word, flag)
+        raise InputError(text) from error

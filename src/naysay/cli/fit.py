@@ -127,6 +127,7 @@ def fit(
     """
     asked = locals()
     from naysay import runs
+    from naysay.augmentation import Sharing
     from naysay.cli.inputs import Reading, read
     from naysay.processes import join, one_voice
 
@@ -135,9 +136,7 @@ def fit(
     settings = runs.Settings(
         training_config(asked, 1),
         runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(",")),
-        neighbors,
-        alpha,
-        o.number_or_auto(gamma),
+        Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma)),
         held_out,
         assume,
         space,
@@ -167,8 +166,8 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
     """The training settings: a file's, or defaults that suit the number of rows; what was asked for on the command line
     wins.
     """
-    from naysay.runs.settings import batch_size_for, epochs_within_budget
     from naysay.learning import Config
+    from naysay.runs.settings import batch_size_for, epochs_within_budget
 
     given = {
         name: asked[name] for name in ("loss", "model", "epochs", "learning_rate", "seed") if asked[name] is not None

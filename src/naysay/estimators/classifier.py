@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from naysay import selection
-from naysay.augmentation import augment
-from naysay.augmentation.schemes import neighbours_for
+from naysay.augmentation import Sharing, share
 from naysay.estimators.encoding import encode
 from naysay.features.extract import standardise
 from naysay.learning import Config, Predictor, train
@@ -79,8 +78,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise ValueError(f"X and y must have the same rows; got {len(X)} and {len(comp)}.")
         if self.scheme != "none":
             features = neighbour_space(X) if self.encoder is None else self.encoder(X)
-            k = self.n_neighbors or neighbours_for(self.scheme, len(X), comp.shape[1])
-            comp = augment(features, comp, self.scheme, min(k, len(X) - 1), self.alpha, self.gamma)
+            sharing = Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma)
+            comp, _ = share(features, comp, sharing.within(*comp.shape))
         config = Config(
             loss=self.loss,
             model=self.model,

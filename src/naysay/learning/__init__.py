@@ -11,7 +11,6 @@ from naysay.learning.recipe import Diverged, Figures, Learner, Recipe, Task
 from naysay.learning.recipes import RECIPES, configure
 from naysay.learning.recipes.plain import load_encoder
 from naysay.learning.records import environment
-from naysay.learning.several import train_on_ray
 from naysay.learning.train import HeldOut, Trained, train
 
 __all__ = [
@@ -48,5 +47,4 @@ __all__ = [
     "prepare",
     "search",
     "train",
-    "train_on_ray",
 ]

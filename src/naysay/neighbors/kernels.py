@@ -325,3 +325,16 @@ def read_heaps(heaps: Array, places: Array, indices: Array, squared: Array) -> N
         for u in range(keys.shape[0]):
             indices[places[i], u] = np.int32(keys[u] & 0x7FFFFFFF)
             squared[places[i], u] = squared_of(keys[u])
+
+
+@njit(nogil=True, cache=True)
+def measure(rows: Array, own: Array, proposed: Array, columns: Array, first: int, keys: Array) -> None:
+    """Write to keys (m, w) those of the proposed numbers (m, w) that lie in `columns` (b, d), numbered from `first`.
+
+    A row's own number `own` (m,) gets no key: it is no neighbour of itself.
+    """
+    for i in range(rows.shape[0]):
+        for j in range(proposed.shape[1]):
+            number = proposed[i, j]
+            if first <= number < first + columns.shape[0]:
+                keys[i, j] = EMPTY if number == own[i] else make_key(distance(rows[i], columns[number - first]), number)

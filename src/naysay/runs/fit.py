@@ -17,15 +17,14 @@ from torch import Tensor
 
 from naysay import neighbors, selection
 from naysay.audit import Audit, audit
-from naysay.augmentation import Report as Sharing
-from naysay.augmentation import augment_report
+from naysay.augmentation import Report, share
 from naysay.errors import InputError
+from naysay.learning import HeldOut, Observer, Predictor, Snapshot, Trained, train
 from naysay.processes import ALONE, Processes
 from naysay.runs.labelled import Labelled
 from naysay.runs.settings import Settings
 from naysay.runs.space import Space, find_space
 from naysay.selection import Comparison, Estimate
-from naysay.learning import HeldOut, Observer, Predictor, Snapshot, Trained, train
 
 LOOKED_AT = 20_000  # training rows on which each epoch's confidence is measured: more would cost an epoch's time again
 
@@ -50,7 +49,7 @@ class Attempt:
 
     scheme: str
     shared: Tensor
-    sharing: Sharing
+    sharing: Report
     trained: Trained
     estimate: Estimate
     oracle: dict[str, float]
@@ -128,9 +127,10 @@ def fit(
     part = Part(data.items.x, rows, held, data.comp[rows], HeldOut(data.items.x[held.numpy()], data.comp[held]), T)
     graph, n, n_classes = None, len(rows), len(data.classes)
     if any(scheme != "none" for scheme in settings.schemes):
-        k = max(settings.neighbours(scheme, n, n_classes) for scheme in settings.schemes if scheme != "none")
+        wanted = [settings.sharing_by(scheme).within(n, n_classes) for scheme in settings.schemes if scheme != "none"]
+        k = max(sharing.neighbors(n, n_classes) for sharing in wanted)
         tell(f"finding the {k} nearest neighbours of {len(rows):,} training rows")
-        graph = neighbors.build(space.features[rows.numpy()], k, metric=space.metric)
+        graph = neighbors.build(space.features[rows.numpy()], k, settings.sharing.method, space.metric)
     attempts = []
     for scheme in settings.schemes:
         tell(f"training with scheme {scheme}, {settings.config.epochs} epochs")
@@ -200,8 +200,7 @@ def _attempt(
     processes: Processes,
 ) -> Attempt:
     started = time.perf_counter()
-    k = settings.neighbours(scheme, *part.given.shape)
-    shared, sharing = augment_report(graph, part.given, scheme, k, settings.alpha, settings.gamma)
+    shared, sharing = share(graph, part.given, settings.sharing_by(scheme).within(*part.given.shape))
     shared = processes.agree(shared)
     # a row that no label reaches would only cost time
     reached = shared.sum(1) > 0

@@ -23,14 +23,14 @@ from torch import Tensor
 
 from naysay import report as page
 from naysay.errors import InputError
+from naysay.learning import Predictor
+from naysay.learning.records import environment
 from naysay.runs.account import account
 from naysay.runs.fit import Fitted
 from naysay.runs.labelled import Labelled
 from naysay.runs.predict import probabilities
 from naysay.runs.report import build
 from naysay.runs.results import plain, results, verdict
-from naysay.learning import Predictor
-from naysay.learning.records import environment
 
 FORMAT = "naysay-run-1"
 BLOCK = 65_536  # rows predicted at a time

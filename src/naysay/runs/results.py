@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from naysay.audit.shares import MEDIUM
+from naysay.learning import Trained
 from naysay.runs.fit import Fitted
 from naysay.selection import Comparison
-from naysay.learning import Trained
 
 DOUBT = 2.0  # standard errors below which a difference is not called one
 

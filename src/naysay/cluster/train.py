@@ -1,7 +1,6 @@
-"""One training on several processes: each takes its share of every batch, and they take the steps of one process.
+"""One training on Ray workers: plain actors that meet as torchrun's processes would, and take the steps of one process.
 
-The processes are started by torchrun, by whatever sets torchrun's variables (see `naysay.processes`), or as Ray workers
-by `train_on_ray`. Their process group is lightning-fabric's, nccl between GPUs and gloo between CPUs.
+The workers are placed all at once or not at all, so that none waits for a place that another holds.
 """
 
 import dataclasses
@@ -11,11 +10,10 @@ from typing import Any
 
 import torch
 
+from naysay.cluster.connection import connect
 from naysay.engine import ATTEMPTS
 from naysay.errors import InputError
-from naysay.learning.config import Config
-from naysay.learning.predictor import Predictor
-from naysay.learning.train import Trained, train
+from naysay.learning import Config, Predictor, Trained, train
 from naysay.processes import join
 
 GRACE = 5.0  # seconds in which Ray notices that a worker died
@@ -32,15 +30,12 @@ def train_on_ray(
     attempts: int = ATTEMPTS,
     **options: Any,
 ) -> Trained:
-    """`train(config, x, comp, **options)` on so many Ray workers, a GPU each where the cluster has enough, else a CPU
-    core each.
+    """`train(config, x, comp, **options)` on so many Ray workers, each with a GPU where there are enough, else a core.
 
     address: of a running Ray; without it one is started here. The data goes to the object store once. When a worker
     dies, all begin again, `attempts` in all, and continue from `folder` where it is given (as one that every machine
     sees). What `options` holds is sent.
     """
-    from naysay.engine.cluster import connect
-
     if workers < 1 or attempts < 1:
         raise InputError(f"workers and attempts must be at least 1; got {workers} and {attempts}.")
     with connect(address, workers=workers) as ray:
@@ -55,9 +50,7 @@ def train_on_ray(
 
 
 def _gang(ray: Any, workers: int, sent: Any) -> Trained:
-    """Train once: all workers are placed at once or none is, and when one fails the others, which wait for it, are
-    ended.
-    """
+    """Train once; when one worker fails the others, which wait for it, are ended."""
     from ray.util import placement_group, remove_placement_group
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -103,18 +96,11 @@ def _raise_death(ray: Any, waiting: list[Any]) -> None:
 
 
 class _Member:
-    """A Ray worker of a training. Ray shows each worker its own GPU alone, so each is a machine of one process to
-    torch.
-    """
+    """A worker of a training. Ray shows each its own GPU alone, so each is a machine of one process to torch."""
 
     def __init__(self, rank: int, size: int) -> None:
-        os.environ |= {
-            "RANK": str(rank),
-            "GROUP_RANK": str(rank),
-            "WORLD_SIZE": str(size),
-            "LOCAL_RANK": "0",
-            "LOCAL_WORLD_SIZE": "1",
-        }
+        local = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+        os.environ |= {"RANK": str(rank), "GROUP_RANK": str(rank), "WORLD_SIZE": str(size), **local}
         self.rank = rank
 
     def meeting(self) -> tuple[str, int]:

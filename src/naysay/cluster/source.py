@@ -65,10 +65,8 @@ def find_shards(
     paths = list_files(shards, "shards", ENDINGS)
     kinds = {path.suffix.lower() in PARQUET for path in paths}
     if len(kinds) > 1:
-        raise InputError(
-            "the shards must all be .npy or all be Parquet; got both. Name one kind with a pattern such as "
-            "'part-*.npy'."
-        )
+        way_out = "Name one kind with a pattern such as 'part-*.npy'."
+        raise InputError(f"the shards must all be .npy or all be Parquet; got both. {way_out}")
     stems = [path.stem for path in paths]
     twice = next((stem for stem in stems if stems.count(stem) > 1), None)
     if twice is not None:
@@ -82,35 +80,29 @@ def find_shards(
         )
     if (labels is None) == (not label):
         raise InputError(
-            "labels must be given once, as the .npy files that match the shards (labels=, --labels) "
-            f"or as columns of Parquet shards (label=, --label); got {'neither' if labels is None else 'both'}."
+            "labels must be given once, as the .npy files that match the shards (labels=) or as columns of Parquet "
+            f"shards (label=); got {'neither' if labels is None else 'both'}."
         )
     matching = [None] * len(paths) if labels is None else _match(paths, labels)
     found: list[Shard] = []
     for path, its_labels in zip(paths, matching, strict=True):
-        rows, width, column, soft = (
-            _look_at_parquet(path, features, label, id) if parquet else (*_look_at_npy(path), None, False)
-        )
+        seen = _look_at_parquet(path, features, label, id) if parquet else (*_look_at_npy(path), None, False)
+        rows, width, column, soft = seen
         first = found[-1].first + found[-1].rows if found else 0
         found.append(Shard(fspath(path), first, rows, width, column, tuple(label), soft, its_labels, id))
         if width != found[0].width:
-            raise InputError(
-                f"all shards must have rows of one length; {found[0].name} has {found[0].width} columns and "
-                f"{path.name} has {width}."
-            )
+            lengths = f"{found[0].name} has {found[0].width} columns and {path.name} has {width}"
+            raise InputError(f"all shards must have rows of one length; {lengths}.")
     return found
 
 
 def list_files(given: Paths, what: str, endings: Sequence[str]) -> list[Path]:
-    """The files of a folder or a pattern, sorted by name, or the files given; at least one, all there, with one of the
-    endings.
-    """
+    """The files of a folder or a pattern, sorted by name, or those given: at least one, all there, with one ending."""
     if isinstance(given, str | PathLike):
         place = Path(given)
         if place.is_dir():
-            paths = sorted(
-                path for path in place.iterdir() if path.suffix.lower() in endings and not path.name.startswith(".")
-            )
+            shown = (path for path in place.iterdir() if not path.name.startswith("."))
+            paths = sorted(path for path in shown if path.suffix.lower() in endings)
         else:
             paths = [place] if place.exists() else sorted(map(Path, glob.glob(fspath(given))))
     else:
@@ -163,17 +155,15 @@ def _look_at_parquet(
         soft = len(label) == 1 and is_list(kinds[label[0]]) and pa.types.is_floating(kinds[label[0]].value_type)
         column = features or (lists[0] if len(lists) == 1 else None)
         if column is None:
-            raise InputError(
-                f"{path} must have one column of lists, or the features named; it has {', '.join(lists) or 'none'}."
-            )
+            it_has = ", ".join(lists) or "none"
+            raise InputError(f"{path} must have one column of lists, or the features named; it has {it_has}.")
         if column not in lists:
             raise InputError(f"{path} must hold a list of numbers per row in column {column!r}; got {kinds[column]}.")
         _refuse_empty(path, file.metadata.num_rows)
         first = next(file.iter_batches(1, columns=[column])).column(0)[0].as_py()
     if not first:
-        raise InputError(
-            f"{path} must hold a list of numbers per row in column {column!r}; got {first} in the first row."
-        )
+        got = f"{first} in the first row"
+        raise InputError(f"{path} must hold a list of numbers per row in column {column!r}; got {got}.")
     return file.metadata.num_rows, len(first), column, soft
 
 

@@ -19,19 +19,15 @@ import torch
 from typer.testing import CliRunner
 
 from naysay import neighbors
-from naysay.augmentation import augment_report, propagate, weights
-from naysay.augmentation.diagnostics import describe
-from naysay.augmentation.sharded import augment_shards, lists, rounds
-from naysay.augmentation.sharded.blocks import cut
-from naysay.augmentation.sharded.crew import Crew, hired, peak_memory
-from naysay.augmentation.sharded.output import merge
-from naysay.augmentation.sharded.part import Recipe
-from naysay.augmentation.sharded.prepare import Naming, count_labels, name_classes, prepare
-from naysay.augmentation.sharded.search import Search, find_neighbours, group
-from naysay.augmentation.sharded.source import find_shards
-from naysay.augmentation.sharded.work import Work
+from naysay.augmentation import Sharing, augment_report, describe, propagate, weights
 from naysay.cli import app
-from naysay.engine.cluster import connect
+from naysay.cluster import augment_shards, connect, rounds, search
+from naysay.cluster.connection import Crew, hired, peak_memory
+from naysay.cluster.folders import Work, merge
+from naysay.cluster.prepare import Naming, count_labels, cut, name_classes, prepare
+from naysay.cluster.rounds import Recipe
+from naysay.cluster.search import Search, find_neighbors, group
+from naysay.cluster.source import find_shards
 from naysay.errors import InputError
 
 # tests that open ports run one after another: a free port that one has found must not be another's
@@ -120,7 +116,7 @@ def found_graph(work, blocks):
 def test_exact_neighbours_over_shards_are_those_of_one_machine_bit_for_bit(data, folder, metric, tmp_path):
     work = Work(tmp_path)
     blocks = prepared(folder, work, metric)
-    about = find_neighbours(
+    about = find_neighbors(
         here(), Search(work, blocks, (), None, NEIGHBOURS, metric), method="exact", nlist=None, nprobe=None
     )
     true = neighbors.build(data[0], NEIGHBOURS, "exact", metric)
@@ -142,7 +138,7 @@ def search_lists(rows, path, **options):
     np.save(path / "rows.npy", rows)
     work, blocks = Work(path / "work"), tuple(cut([(str(path / "rows.npy"), 0, len(rows))], rows.shape[1], 2500))
     plan = Search(work, blocks, group(len(rows), 900), None, NEIGHBOURS, "euclidean")
-    about = find_neighbours(here(), plan, method="approximate", **{"nlist": None, "nprobe": None} | options)
+    about = find_neighbors(here(), plan, method="approximate", **{"nlist": None, "nprobe": None} | options)
     return (*found_graph(work, blocks), about)
 
 
@@ -154,7 +150,7 @@ def test_the_lists_find_nearly_all_neighbours_and_know_how_many(tmp_path):
     # the recall is the share in a sample of 1,000 of 6,000 rows
     assert about["recall"] == pytest.approx(share, abs=0.01)
     assert share > 0.97
-    assert (about["nlist"], about["nprobe"] in lists.PROBES) == (lists.choose_nlist(len(rows)), True)
+    assert (about["nlist"], about["nprobe"] in search.PROBES) == (search.choose_nlist(len(rows)), True)
     differences = rows[indices.numpy()].astype(np.float64) - rows[:, None].astype(np.float64)
     assert np.array_equal((differences**2).sum(2).astype(np.float32), distances.numpy())
     assert not (indices == torch.arange(len(rows))[:, None]).any()
@@ -190,27 +186,26 @@ def test_more_probes_than_lists_are_refused(tmp_path):
 def test_without_faiss_the_extra_to_install_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(InputError, match=r"needs faiss: pip install 'naysay\[ray\]', or use method='exact'"):
-        lists.library()
+        search.library()
 
 
 def test_the_number_of_lists_follows_the_rows():
-    assert [lists.choose_nlist(n) for n in (10, 1000, 10**6, 10**8)] == [1, 25, 4096, 32768]
+    assert [search.choose_nlist(n) for n in (10, 1000, 10**6, 10**8)] == [1, 25, 4096, 32768]
 
 
 def test_labels_over_shards_are_those_of_one_machine(data, folder, cluster, tmp_path):
     x, y = data
-    settings = {"n_neighbors": NEIGHBOURS, "gamma": "auto", "method": "exact", "n_classes": K}
-    account = augment_shards(
-        folder / "rows", tmp_path / "out", labels=folder / "labels", workers=2, block_rows=400, **settings
-    )
+    settings = {"labels": folder / "labels", "n_classes": K, "workers": 2}
+    sharing = Sharing(n_neighbors=NEIGHBOURS, gamma="auto", method="exact")
+    account = augment_shards(folder / "rows", tmp_path / "out", sharing, block_rows=400, **settings)
     Z, tables = read_out(tmp_path / "out")
     graph = neighbors.build(x, NEIGHBOURS, "exact")
-    one, report = augment_report(graph, y, **{name: settings[name] for name in ("n_neighbors", "gamma", "n_classes")})
+    one, report = augment_report(graph, y, n_neighbors=NEIGHBOURS, gamma="auto", n_classes=K)
     assert np.abs(Z - one).max() < 2e-6  # what 100 rounds of float32 add up to in another order of summation
     W = weights.by_distance(graph.distances, report.gamma)
     assert np.array_equal(Z, propagate(graph.indices, W, count_rows(y), rounds=100, backend="numba").labels.numpy())
     assert account.report.gamma == report.gamma
-    assert account.report.effective_neighbours == report.effective_neighbours
+    assert account.report.effective_neighbors == report.effective_neighbors
     assert account.report.labels.unlabelled == report.labels.unlabelled > 0
     # sums in another order
     assert account.report.labels.moved_mean == pytest.approx(report.labels.moved_mean, rel=1e-6)
@@ -221,7 +216,7 @@ def test_labels_over_shards_are_those_of_one_machine(data, folder, cluster, tmp_
     assert len(kept["peak_bytes"]) == kept["workers"] == 2
     assert not (tmp_path / "out" / ".work").exists()
     with pytest.raises(InputError, match=r"holds a finished result\. Choose another folder, or pass force=True"):
-        augment_shards(folder / "rows", tmp_path / "out", labels=folder / "labels", workers=2, **settings)
+        augment_shards(folder / "rows", tmp_path / "out", sharing, **settings)
 
 
 def test_parquet_shards_through_the_command_give_what_one_machine_gives(data, cluster, tmp_path):
@@ -252,14 +247,14 @@ def test_parquet_shards_through_the_command_give_what_one_machine_gives(data, cl
 def test_a_worker_that_is_killed_between_rounds_changes_nothing(data, folder, cluster, tmp_path, monkeypatch):
     work = Work(tmp_path)
     blocks = prepared(folder, work)
-    find_neighbours(
+    find_neighbors(
         here(), Search(work, blocks, (), None, NEIGHBOURS, "euclidean"), method="exact", nlist=None, nprobe=None
     )
     graph = tuple((str(work.graph(at)), block.first, block.rows) for at, block in enumerate(blocks))
     comp = tuple((str(work.comp(at)), start, EDGES[at + 1] - start) for at, start in enumerate(EDGES[:-1]))
-    recipe = Recipe(1500, NEIGHBOURS, K, 0.1, 1.0, graph, comp, 0, 1500)
+    recipe = Recipe(1500, NEIGHBOURS, K, "dms", 0.1, 1.0, graph, comp, 0, 1500)
     with hired(cluster, 2, 1) as crew:
-        run = partial(rounds.share_labels, cluster, crew, work, recipe, rounds=12, tol=None, checkpoint_every=5)
+        run = partial(rounds.share_labels, cluster, crew, work, recipe, Sharing(rounds=12), checkpoint_every=5)
         true = [np.load(path) for path, _, _ in run().files]
         os.remove(work.named(rounds.STATE))
         victim, _ = cluster.get(crew.workers[1].do.remote(lambda _: os.getpid(), None))
@@ -279,7 +274,8 @@ def test_a_worker_that_is_killed_between_rounds_changes_nothing(data, folder, cl
 
 DRIVER = """
     import os, signal, sys
-    from naysay.augmentation.sharded import augment_shards, rounds
+    from naysay.augmentation import Sharing
+    from naysay.cluster import augment_shards, rounds
 
     def killing(steps, total, doing):
         for step in steps:
@@ -289,8 +285,8 @@ DRIVER = """
 
     rounds.track = killing
     folder, out = sys.argv[1:]
-    augment_shards(folder + "/rows", out, labels=folder + "/labels", n_neighbors=8, rounds=30, n_classes=5, method="exact",
-                   checkpoint_every=5, workers=2)
+    sharing, labels = Sharing(n_neighbors=8, rounds=30, method="exact"), folder + "/labels"
+    augment_shards(folder + "/rows", out, sharing, labels=labels, n_classes=5, checkpoint_every=5, workers=2)
 """
 
 
@@ -301,10 +297,11 @@ def test_a_driver_that_is_killed_goes_on_from_its_checkpoint_and_ends_with_the_s
     command = [sys.executable, "-c", textwrap.dedent(DRIVER), str(folder), str(out)]
     assert subprocess.run(command, timeout=120, check=False).returncode == -signal.SIGKILL
     assert work.read(rounds.STATE)["round"] == 15
-    settings = {"labels": folder / "labels", "n_neighbors": 8, "n_classes": K, "method": "exact", "checkpoint_every": 5}
+    settings = {"labels": folder / "labels", "n_classes": K, "checkpoint_every": 5}
+    sharing = Sharing(n_neighbors=8, rounds=30, method="exact")
     with pytest.raises(InputError, match=r"unfinished run with other settings \(rounds\)\. Run it as it was to go on"):
-        augment_shards(folder / "rows", out, **settings, rounds=31)
-    account = augment_shards(folder / "rows", out, **settings, rounds=30, workers=1)  # fewer workers than before
+        augment_shards(folder / "rows", out, replace(sharing, rounds=31), **settings)
+    account = augment_shards(folder / "rows", out, sharing, **settings, workers=1)  # fewer workers than before
     assert len(account.round_seconds) == 15
     assert account.skipped == {"checking shards": 4, "finding neighbours": 4}
     graph = neighbors.build(data[0], 8, "exact")
@@ -412,12 +409,11 @@ def test_names_that_are_no_class_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"labels": None}, r"labels must be given once, .* got neither\."),
+        ({"labels": None}, r"labels must be given once, .* \(labels=\) .* \(label=\); got neither\."),
         ({"label": ["a"]}, r"in Parquet shards only; got \.npy shards"),
-        ({"metric": "angle"}, r"unknown metric 'angle'"),
-        ({"method": "fast"}, r"unknown method 'fast'"),
+        ({"contradictions": "drop"}, r"unknown contradictions 'drop'"),
+        ({"nprobe": 0}, r"nprobe must be a whole number of at least 1; got 0\."),
         ({"threads": 0}, r"threads must be a whole number of at least 1; got 0\."),
-        ({"alpha": 2}, r"alpha, the weight of a row's own labels"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused_before_anything_starts(folder, options, error, tmp_path):
@@ -433,11 +429,21 @@ def test_settings_that_cannot_be_used_are_refused_before_anything_starts(folder,
         (["--probes", "8"], "--probes is not for --engine local"),
         (["--engine", "spark"], "unknown engine 'spark'"),
         (["--engine", "ray", "--space", "pca"], "unknown space of shards 'pca'"),
+        (["--engine", "ray", "--method", "fast"], "unknown method 'fast'"),
+        (["--engine", "ray"], "(--labels) or as columns of Parquet shards (--label); got neither."),
     ],
 )
-def test_the_command_says_which_options_belong_to_which_engine(folder, options, error, tmp_path):
+def test_the_command_speaks_of_its_options_and_says_which_belong_to_which_engine(folder, options, error, tmp_path):
     done = CliRunner().invoke(app, ["augment", str(folder / "rows"), "--out", str(tmp_path / "out"), *options])
     assert (done.exit_code, error in " ".join(done.stderr.split())) == (2, True)
+
+
+def test_a_worker_that_only_runs_jobs_does_not_wait_for_torch():
+    code = (
+        "import sys, naysay.cluster, naysay.cluster.remote; print(sorted({'torch', 'numpy', 'ray'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_descriptions_of_parts_add_up_to_that_of_the_whole(data):

@@ -11,12 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from naysay.engine import cluster, worker
-from naysay.engine.jobs import ATTEMPTS, Engine, Failure, Job, Outcome
-from naysay.engine.packing import Handle, MainMemory, pack_apart, pack_job
+from naysay.cluster.connection import connect, is_connected
+from naysay.engine.jobs import ATTEMPTS, Attempt, Engine, Failure, Job, Outcome, Reply, Turns, died, occupied
 from naysay.engine.placing import cores, environment, share_of_threads
-from naysay.engine.turns import Attempt, Reply, Turns, died, occupied
-from naysay.engine.worker import receive
+from naysay.engine.worker import Handle, MainMemory, pack_apart, pack_job, perform, receive
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +28,10 @@ class SharedReference(Handle):
 def started(workers: int | None, threads: int | None, address: str | None) -> Iterator[Engine]:
     """The engine on the cluster at `address`, or on one of this machine that ends with the block."""
     room = None if workers is None else workers * share_of_threads(threads, cores(), workers)
-    # a Ray that is started here gives its workers their threads from the start: those of another environment would have
-    # to be started anew
-    own = address is None and not cluster.is_connected()
+    # a Ray that is started here gives its workers their threads: with another environment they would be started anew
+    own = address is None and not is_connected()
     inherited = environment(share_of_threads(threads, cores(), workers or cores())) if own else {}
-    with cluster.connect(address, workers=room, variables=inherited) as ray:
+    with connect(address, workers=room, variables=inherited) as ray:
         engine = Remote(ray, workers, threads, inherited)
         try:
             yield engine
@@ -67,9 +64,7 @@ class Remote:
 
     @property
     def workers(self) -> int:
-        """How many jobs run at the same time: what was asked for, or one per GPU or per `threads` CPUs of the cluster
-        as it is now.
-        """
+        """How many jobs run at a time: as asked, or one per GPU or per `threads` CPUs of the cluster as it is now."""
         resource, each = self._unit
         return self._wished or max(1, self._has(resource) // each)
 
@@ -78,9 +73,8 @@ class Remote:
         import numpy as np
 
         # as arrays, which Ray's object store keeps as they are and hands out without a copy
-        return SharedReference(
-            self._ray.put([np.frombuffer(part, np.uint8) for part in pack_apart(value, _by_value())])
-        )
+        parts = [np.frombuffer(part, np.uint8) for part in pack_apart(value, _by_value())]
+        return SharedReference(self._ray.put(parts))
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
         """The outcomes in the order of completion."""
@@ -95,7 +89,7 @@ class Remote:
                 if not running:
                     return
                 done, _ = self._ray.wait(list(running), num_returns=1)
-                finished = [outcome for one in done for outcome in turns.settle(running.pop(one), self._fetch(one))]
+                finished = [outcome for one in done for outcome in turns.end(running.pop(one), self._fetch(one))]
         finally:
             self.close()
 
@@ -121,14 +115,12 @@ class Remote:
 def _perform(message: bytes, path: list[str], names: list[str], *values: list[Any]) -> tuple[Any, ...]:
     """In a Ray worker: modules are looked for where the driver has them, as the local engine's workers do."""
     sys.path.extend(place for place in path if place not in sys.path)
-    return tuple(worker.perform(message, dict(zip(names, values, strict=True)), _by_value()))
+    return tuple(perform(message, dict(zip(names, values, strict=True)), _by_value()))
 
 
 @functools.cache
 def _by_value() -> Any:
-    """Ray's pickler, which sends what a script itself defines by value: its workers do not run the script, as local
-    ones do.
-    """
+    """Ray's pickler, which sends what a script itself defines by value: its workers do not run it, as local ones do."""
     from ray import cloudpickle
 
     return type("ByValue", (MainMemory, cloudpickle.CloudPickler), {})
