@@ -12,8 +12,9 @@ import sys
 import torch
 
 from naysay import datasets, labels, transition
+from naysay.holdout import prepare
 from naysay.processes import here
-from naysay.training import Config, prepare, spread, train, train_on_ray
+from naysay.training import Config, spread, train, train_on_ray
 
 digits = datasets.load("digits")
 comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=0), 10)

@@ -18,6 +18,7 @@ from naysay import augment, datasets, features, labels, metrics, transition
 from naysay.cli import app
 from naysay.datasets import store
 from naysay.errors import InputError
+from naysay.holdout import prepare
 from naysay.models import resnet18_encoder
 from naysay.paper import NAMES, compiled, data, get, space, values, wanted
 from naysay.paper import plan as plans
@@ -26,7 +27,7 @@ from naysay.paper.estimate import estimate
 from naysay.paper.result import config
 from naysay.paper.run import EXPERIMENTS, ledger, perform
 from naysay.paper.spec import Wanted
-from naysay.training import Config, prepare, train
+from naysay.training import Config, train
 from naysay.training import records as training_records
 from naysay.training.learner import Learner, build_learner
 

@@ -11,7 +11,8 @@ import torch
 
 from naysay import datasets, labels, losses, metrics, models, transition
 from naysay.errors import InputError
-from naysay.training import Config, Diverged, HeldOut, Predictor, grid, load_encoder, prepare, search, train
+from naysay.holdout import prepare
+from naysay.training import Config, Diverged, HeldOut, Predictor, grid, load_encoder, search, train
 from naysay.training.config import PAPER
 from naysay.training.data import Normaliser, TrainingData, Views, as_inputs, take
 from naysay.training.grid import choose

@@ -1,8 +1,8 @@
 """naysay: learn what things are from labels that say what they are not.
 
 The folders are the flow: labels, transition, datasets, models, features, neighbors, augmentation, losses, selection and
-metrics, training, estimators, the paper, and the command; below them the engine that runs jobs anywhere. Each is
-imported when it is first used, so that `naysay --help` does not wait for torch.
+metrics, decoding, reading, training, holdout, estimators, the paper, runs, and the command; below them the engine that
+runs jobs anywhere. Each is imported when it is first used, so that `naysay --help` does not wait for torch.
 """
 
 from importlib import import_module
@@ -18,17 +18,22 @@ __all__ = [
     "augment",
     "augmentation",
     "datasets",
+    "decoding",
     "engine",
     "errors",
     "estimators",
     "features",
+    "holdout",
     "labels",
     "losses",
     "metrics",
     "models",
     "neighbors",
     "paper",
+    "read",
+    "reading",
     "report",
+    "runs",
     "seeds",
     "selection",
     "training",
@@ -40,17 +45,21 @@ if TYPE_CHECKING:
         audit,
         augmentation,
         datasets,
+        decoding,
         engine,
         errors,
         estimators,
         features,
+        holdout,
         labels,
         losses,
         metrics,
         models,
         neighbors,
         paper,
+        reading,
         report,
+        runs,
         seeds,
         selection,
         training,
@@ -58,12 +67,14 @@ if TYPE_CHECKING:
     )
     from naysay.augmentation import augment
     from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
+    from naysay.reading import read
 
 _HOME = {  # naysay.augment is naysay.augmentation.augment
     "augment": "augmentation",
     "ComplementaryClassifier": "estimators",
     "ComplementaryKNeighbors": "estimators",
     "LabelAugmenter": "estimators",
+    "read": "reading",
 }
 
 

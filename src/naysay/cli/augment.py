@@ -93,12 +93,12 @@ def augment(
 
     from naysay import runs
     from naysay.augmentation import augment_report
-    from naysay.cli.inputs import Reading, read
+    from naysay.features import find_space
+    from naysay.reading import read
 
-    reading = Reading.of(asked)
     with new_file(out, force, (*TABLES, ".npz")) as unfinished:
-        given = read(reading).labelled
-        near = runs.find_space(given.items, space, encoder)
+        given = read(**o.reading(asked))
+        near = find_space(given.items.x, space, encoder, columns=given.items.features)
         k = runs.Settings(n_neighbors=neighbors).neighbours(scheme, *given.comp.shape)
         shared, report = augment_report(
             near.features, given.comp.numpy(), scheme, k, alpha, o.number_or_auto(gamma), rounds, metric=near.metric

@@ -82,24 +82,23 @@ def is_sharded(asked: Mapping[str, Any]) -> bool:
 
 def augment_sharded(asked: Mapping[str, Any]) -> None:
     """Do what the arguments of `naysay augment --engine ray` ask for."""
-    from naysay import runs
     from naysay.augmentation.sharded import augment_shards
-    from naysay.cli.inputs import Reading
     from naysay.errors import unknown
+    from naysay.reading import find_classes, only_one
 
-    reading = Reading.of(asked)
+    classes = o.class_names(asked["classes"])
     if asked["space"] not in METRIC:
         raise unknown("space of shards", asked["space"], METRIC)
     account = augment_shards(
         asked["data"],
         asked["out"],
         labels=asked["labels"],
-        features=reading.only("features"),
-        label=reading.label,
-        id=reading.id,
-        classes=reading.classes,
-        settle=partial(runs.settle, wanted=reading.classes, merge=reading.merge_spelling),
-        contradictions=reading.contradictions,
+        features=only_one("features", asked["features"] or ()),
+        label=asked["label"] or (),
+        id=asked["id"],
+        classes=classes,
+        settle=partial(find_classes, wanted=classes, merge_spelling=asked["merge_spelling"]),
+        contradictions=asked["contradictions"],
         scheme=asked["scheme"],
         n_neighbors=asked["neighbors"],
         alpha=asked["alpha"],

@@ -7,13 +7,17 @@ from naysay.features.knn import oracle_knn_accuracy
 from naysay.features.pretrain import Pretrained, pretrain
 from naysay.features.raw import pca, standardise
 from naysay.features.recipes import METHODS, Config
+from naysay.features.space import SPACES, Space, find_space
 
 __all__ = [
     "METHODS",
+    "SPACES",
     "Config",
     "Pretrained",
+    "Space",
     "embed",
     "extract",
+    "find_space",
     "load_encoder",
     "oracle_knn_accuracy",
     "pca",

@@ -9,11 +9,12 @@ import functools
 from collections.abc import Mapping
 
 from naysay import metrics
+from naysay.holdout import Prepared, prepare
 from naysay.paper import data, space
 from naysay.paper.data import Place
 from naysay.paper.result import Result, config
 from naysay.paper.values import AUGMENTATION, Value
-from naysay.training import Prepared, prepare, train
+from naysay.training import train
 
 
 def run(values: Mapping[str, Value], place: Place) -> Result:

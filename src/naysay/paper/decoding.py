@@ -1,15 +1,15 @@
 """Classification without training (Lin et al. 2023, baselines): the class that an image's neighbours name least; their
-number is chosen by complementary labels (`training.choose_k`).
+number is chosen by complementary labels (`decoding.choose_k`).
 """
 
 from collections.abc import Mapping
 
 from naysay import metrics
+from naysay.decoding import choose_k
 from naysay.paper import data, space
 from naysay.paper.data import Place
 from naysay.paper.result import Result
 from naysay.paper.values import Value
-from naysay.training import choose_k
 
 
 def run(values: Mapping[str, Value], place: Place) -> Result:

@@ -11,8 +11,8 @@ from naysay.augmentation.propagation import check_settings
 from naysay.augmentation.schemes import neighbours_for
 from naysay.augmentation.weights import check_gamma
 from naysay.errors import InputError, unknown
+from naysay.features import SPACES
 from naysay.models import MODELS
-from naysay.runs.space import SPACES
 from naysay.training import Config
 
 AUTO = ("none", "dms")  # what is compared when nothing is said: labels as given, and the paper's best scheme
@@ -41,7 +41,7 @@ class Settings:
     held_out: the share of the labelled rows by which the schemes are judged. assume: how labels are taken to come about
     by losses and estimates that need to know it, every wrong class alike ("uniform") or as an audit of the training
     rows estimates ("estimated").
-    space, encoder: the features in which neighbours are looked up (see `find_space`).
+    space, encoder: the features in which neighbours are looked up (see `naysay.features.find_space`).
     """
 
     config: Config = field(default_factory=Config)

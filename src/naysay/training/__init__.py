@@ -2,11 +2,9 @@
 
 from naysay.training.config import PAPER, Config
 from naysay.training.grid import LEARNING_RATES, WEIGHT_DECAYS, Choice, Searched, choose, grid, search
-from naysay.training.knn import NeighbourDecoder, choose_k, decode, local_distribution
 from naysay.training.learner import load_encoder
 from naysay.training.loop import train
 from naysay.training.predictor import Predictor
-from naysay.training.prepare import Prepared, prepare
 from naysay.training.run import Diverged, HeldOut, Observer, Snapshot, Trained, one_device
 from naysay.training.several import spread, train_on_ray
 
@@ -18,21 +16,15 @@ __all__ = [
     "Config",
     "Diverged",
     "HeldOut",
-    "NeighbourDecoder",
     "Observer",
     "Predictor",
-    "Prepared",
     "Searched",
     "Snapshot",
     "Trained",
     "choose",
-    "choose_k",
-    "decode",
     "grid",
     "load_encoder",
-    "local_distribution",
     "one_device",
-    "prepare",
     "search",
     "spread",
     "train",
