@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from naysay import transition
 from naysay.cli import app
+from naysay.training import Config
 
 NAMES = ("cat", "dog", "emu")
 
@@ -430,6 +431,13 @@ def test_every_command_teaches_by_example():
         said = naysay(*words, "--help").stdout
         assert "Examples" in said
         assert f"naysay {' '.join(words)}" in said
+
+
+def test_the_help_of_fit_says_the_defaults_of_training():
+    said = " ".join(naysay("fit", "--help").stdout.replace("│", " ").split())
+    assert f"Else {Config.learning_rate:g}." in said
+    assert f"else {Config.loss}." in said
+    assert f"else {Config.model}." in said
 
 
 def test_the_real_command_says_its_version_and_explains_itself_at_once():

@@ -8,7 +8,7 @@ from naysay import labels, runs, transition
 from naysay.augmentation.schemes import neighbours_for
 from naysay.datasets import Items
 from naysay.errors import InputError
-from naysay.holdout import split
+from naysay.holdout import prepare, split
 from naysay.runs.results import compared
 from naysay.runs.settings import batch_size_for
 from naysay.selection import Comparison
@@ -56,6 +56,15 @@ def test_only_labelled_rows_are_held_out():
     assert bool((comp[held].sum(1) == 1).all())
     with pytest.raises(InputError, match="no row has a label"):
         split(torch.zeros(5, 3), 0.2, seed=0)
+
+
+def test_where_every_row_is_labelled_both_ways_of_holding_out_hold_out_the_same():
+    comp = labels.from_indices(np.arange(40) % 3, 3)
+    rows, held = split(comp, 0.25, seed=7)
+    ready = prepare(np.zeros((40, 2), np.float32), comp, held_out=0.25, seed=7)
+    assert torch.equal(ready.rows, rows)
+    assert torch.equal(ready.held_rows, held)
+    assert torch.equal(ready.held_out.comp, comp[held])
 
 
 def test_held_out_labels_take_no_part_in_sharing():

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from naysay.cli import options as o
-from naysay.cli.output import command_line, console, new_folder, say_json, teller
+from naysay.cli.output import command_line, new_folder, teller
 from naysay.files import told
 
 OUT = Path("naysay-demo")
@@ -37,7 +37,7 @@ def demo(
       naysay demo --seed 1 --out another
     """
     from naysay import runs
-    from naysay.cli.fit import results_table
+    from naysay.cli.fit import show
     from naysay.reading import read
     from naysay.training import Config
 
@@ -51,17 +51,11 @@ def demo(
         fitted = runs.fit(data, settings, oracle=data.oracle, progress=False if quiet else None, tell=say)
         with told(out):
             about = runs.write(fitted, data, unfinished, oracle=data.oracle, command=command_line())
-    if json:
-        found = {name: about[name] for name in ("chosen", "verdict", "results", "seconds")}
-        say_json({"report": str(out / "report.html"), **found})
-        return
-    print("Audit, from complementary labels alone:")
-    for advice in fitted.audit.advice:
-        print(textwrap.fill(advice.text, 100, initial_indent=f"  {advice.level:<5} ", subsequent_indent=" " * 8))
-    console().print(results_table(about))
-    print(f"Estimated accuracy rests on {len(fitted.held)} held-out complementary labels alone, ± one standard error.")
-    print(about["verdict"])
-    print(f"report: {(out / 'report.html').resolve()}")
+    if not json:
+        print("Audit, from complementary labels alone:")
+        for advice in fitted.audit.advice:
+            print(textwrap.fill(advice.text, 100, initial_indent=f"  {advice.level:<5} ", subsequent_indent=" " * 8))
+    show(about, out if json else out.resolve(), json)
 
 
 def is_demo(folder: Path) -> bool:

@@ -16,12 +16,13 @@ from naysay.files import told
 if TYPE_CHECKING:
     from naysay.training import Config
 
-SCHEMES = (
-    "auto trains with none and with dms and keeps the better; or none, rss, rms, dss, dms, or several with commas."
-)
+SCHEMES = "auto trains with none and with dms, and keeps the better; or none, rss, rms, dss, dms, several with commas."
 ASSUME = (
-    "How labels come about, for losses and estimates that need to know: every wrong class alike, or as training rows "
-    "show."
+    "How labels come about, for losses and estimates that need it: every wrong class alike, or as training rows show."
+)
+ESTIMATED = (
+    "Estimated accuracy comes from complementary labels alone, ± one standard error: compare by it, do not read it "
+    "as an accuracy."
 )
 
 
@@ -132,12 +133,6 @@ def fit(
     show(about, out, json)
 
 
-ESTIMATED = (
-    "Estimated accuracy comes from complementary labels alone, ± one standard error: compare by it, do not read it as "
-    "an accuracy."
-)
-
-
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
     """The training settings: a file's, or defaults that suit the number of rows; what was asked for by flags wins."""
     from naysay.runs.settings import batch_size_for, epochs_within_budget
@@ -155,7 +150,7 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
 
 
 def show(about: dict[str, Any], out: Path, json: bool) -> None:
-    """Tell what came out."""
+    """Tell what came out of a run."""
     if json:
         found = {name: about[name] for name in ("chosen", "verdict", "results", "classes", "seconds")}
         say_json({"run": str(out), "report": str(out / "report.html"), **found})

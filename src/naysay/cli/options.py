@@ -21,24 +21,18 @@ def option(panel: str | None, flag: str, metavar: str | None, help: str, **more:
 
 DATA = "A CSV, Parquet, .npz or .npy file, a folder of images, or a known set such as digits (naysay data list)."
 FEATURES = (
-    "Feature columns, one column of embeddings, or a pattern such as 'e*'; may be repeated. Else all columns not named "
-    "otherwise."
+    "Feature columns, one of embeddings, or a pattern such as 'e*'; may be repeated. Else all not named otherwise."
 )
 LABEL = "A column that says what an item is NOT (empty: no label; -1 too, where classes are numbers); may be repeated."
 LABELS_FILE = "Labels in a table of their own, one row per label: --item names the item, --label the class it is not."
 EVERY_CLASS = "What becomes of an item of which every class is said to be wrong."
 DRAWN = (
-    "For experiments: draw labels from the truth, uniform, biased-weak, biased-strong, or as published (clcifar10, "
-    "...)."
+    "For experiments: draw labels from the truth: uniform, biased-weak, biased-strong, or published (clcifar10, ...)."
 )
-COMPARED = (
-    "How items are compared; auto: columns standardised, embeddings by angle, large images by principal components."
-)
-ENCODER = (
-    "Compare items by an encoder of images (naysay pretrain), or by embeddings of your own: .npy, or "
-    "file.parquet:column."
-)
+SPACE = "How items are compared; auto: columns standardised, embeddings by angle, large images by principal components."
+ENCODER = "Compare items by an encoder (naysay pretrain), or by embeddings of your own: .npy, or file.parquet:column."
 
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that naysay fit made.")]
 Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 Id = Annotated[str | None, option(ITEMS, "--id", "COLUMN", "The column of item ids; else rows are numbered from 0.")]
 Features = Annotated[list[str] | None, option(ITEMS, "--features", "COLUMN", FEATURES)]
@@ -88,7 +82,7 @@ Alpha = Annotated[float, option(SHARING, "--alpha", None, "The weight of an item
 Gamma = Annotated[
     str, option(SHARING, "--gamma", "NUMBER|auto", "How fast weights fall with squared distance (dss, dms).")
 ]
-Space = Annotated[str, option(SHARING, "--space", "auto|standardised|cosine|pca|raw", COMPARED)]
+Space = Annotated[str, option(SHARING, "--space", "auto|standardised|cosine|pca|raw", SPACE)]
 Encoder = Annotated[Path | None, option(SHARING, "--encoder", "FILE", ENCODER)]
 Force = Annotated[bool, option(OUTPUT, "--force", None, "Replace what is there already.")]
 Json = Annotated[bool, option(OUTPUT, "--json", None, "Print the result as JSON, for machines.")]

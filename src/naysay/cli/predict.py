@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from naysay.cli import options as o
 from naysay.cli.output import TABLES, TableWriter, new_file, note, say_json
 from naysay.errors import InputError, unknown
@@ -17,7 +15,7 @@ Block = tuple[list[str], Any]  # ids and rows
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that naysay fit made.")],
+    run: o.Run,
     data: o.Data,
     *,
     out: Annotated[Path, o.option(o.OUTPUT, "--out", "FILE", "A .csv or .parquet file to write.")],

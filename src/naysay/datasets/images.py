@@ -3,6 +3,7 @@
 All come out as uint8 of one size, grey if every one is grey, else RGB; the id of an image is its path in the folder.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -57,20 +58,22 @@ def from_folder(
 def _join(ids: Texts, path: Path, id: str, columns: Sequence[str]) -> Texts:
     """The labels (n, m) that the table `path` gives to the images."""
     table = read_columns(path, [id, *columns])
-    place: dict[str, int] = {}
-    stems = [name.rpartition(".")[0] for name in ids]
-    for i, stem in enumerate(stems):
-        place[stem] = -1 if stem in place else i  # a stem that two images share names neither
-    place |= {name: i for i, name in enumerate(ids)}
+    whole, place = whole_names(ids), {name: i for i, name in enumerate(ids)}
     rows: list[list[str | None]] = [[] for _ in ids]
     for name, *cells in zip(table[id], *(table[column] for column in columns), strict=True):
-        i = place.get(name, -1)
-        if i < 0:
+        if name not in whole:
             raise InputError(
                 f"{path} labels {name!r}, which is not one image of the folder. Its column {id!r} must name images."
             )
-        rows[i] += [text for cell in cells if cell is not None for text in (cell if isinstance(cell, list) else [cell])]
+        given = rows[place[whole[name]]]
+        given += [text for cell in cells if cell is not None for text in (cell if isinstance(cell, list) else [cell])]
     return pad(rows)
+
+
+def whole_names(ids: Texts) -> dict[str, str]:
+    """The images by their names, and by their names without an ending where only one is called so."""
+    stems = Counter(name.rpartition(".")[0] for name in ids)
+    return {stem: name for name in ids if stems[stem := name.rpartition(".")[0]] == 1} | {name: name for name in ids}
 
 
 def _read(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Classifiers as scikit-learn estimators: labels shared and a network trained on them, or neighbours without training."""
+"""Classifiers as scikit-learn estimators: a network trained on shared labels, or neighbours without any training."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -146,7 +146,7 @@ class ComplementaryClassifier(_Complementary):
 
 
 class ComplementaryKNeighbors(_Complementary):
-    """Predicts the class least often named as wrong among the nearest rows; with T, the class whose row of T is nearest.
+    """Predicts the class least often named as wrong among the nearest rows; with T, that whose row of T is nearest.
 
     n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. classes: all
     classes, when the labels may not name each of them.

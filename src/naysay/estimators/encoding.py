@@ -1,5 +1,4 @@
-"""What scikit-learn users call y, as `comp`: class names of any type, one or several per row, or the (n, K) matrix
-itself.
+"""What scikit-learn users call y, as `comp`: class names of any type, one or several per row, or the (n, K) matrix.
 
 With two classes "not a" says "is b". scikit-learn's users may still come with two, so a third class that nothing can
 be, and that every label also names, stands in for what is missing: its rows are exactly those of uniform labels over
@@ -19,8 +18,7 @@ from naysay.errors import InputError
 
 TWO_CLASSES = (
     'there are only two classes, so "not a" already says "is b": these are ordinary labels in disguise. They are used '
-    "as such; "
-    "any ordinary classifier would do."
+    "as such; any ordinary classifier would do."
 )
 
 
@@ -50,14 +48,11 @@ def encode(y: Any, classes: Sequence[Any] | NDArray[Any] | None = None) -> tuple
     for i, row in enumerate(rows):
         for name in row:
             if name not in number:
-                raise InputError(
-                    f"row {i} names class {name!r}, which is not among the {len(known)} classes: "
-                    f"{', '.join(map(str, known[:8]))}."
-                )
+                few = ", ".join(map(str, known[:8]))
+                raise InputError(f"row {i} names class {name!r}, which is not among the {len(known)} classes: {few}.")
     if len(known) < 2:
-        raise InputError(
-            f"complementary labels need more than one class; got {len(known)}. Pass classes= with all of them."
-        )
+        way_out = "Pass classes= with all of them."
+        raise InputError(f"complementary labels need more than one class; got {len(known)}. {way_out}")
     numbers = [[number[name] for name in row] for row in rows]
     if len(known) == 2:
         warnings.warn(TWO_CLASSES, UserWarning, stacklevel=3)

@@ -52,8 +52,7 @@ def find_space(
     if encoder is not None:
         if not images and Path(encoder).suffix.lower() == ".safetensors":
             raise InputError(
-                "an encoder turns images into features; got a table, whose columns are features already. Leave the "
-                "encoder out."
+                "an encoder turns images into features; got a table, whose columns are features already. Leave it out."
             )
         return Space(extract(encoder, x, cache=cache), "cosine", f"{Path(encoder).name}, by angle")
     if how == "auto":

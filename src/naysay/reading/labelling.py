@@ -12,6 +12,7 @@ from torch import Tensor
 from naysay import datasets, labels, transition
 from naysay.datasets import Dataset, Items
 from naysay.datasets.columns import header
+from naysay.datasets.images import whole_names
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading.classes import Classes, find_classes
@@ -51,6 +52,12 @@ class Naming:
         """The classes of texts that were given so many times each, or which of the classes `among` they name."""
         return find_classes(counts, among or self.classes, merge_spelling=self.merge_spelling, who=who)
 
+    def find_true(self, y_true: Any, lists: str, among: Sequence[str] | None = None) -> Classes:
+        """The classes of the truth's texts; `lists` says where they are, should there be lists among them."""
+        if any(isinstance(text, list) for text in y_true):
+            raise InputError(f"{lists}, where an item must have one true class.")
+        return self.find(_counted(y_true), "the truth", among)
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -70,10 +77,8 @@ class Draws:
         elif name in HUMAN:
             T = transition.human(name)
             if len(T) != n_classes:
-                raise InputError(
-                    f"the published matrix {name} has {len(T)} classes and {source} has {n_classes}. Choose another "
-                    "with transition=."
-                )
+                has = f"has {len(T)} classes and {source} has {n_classes}"
+                raise InputError(f"the published matrix {name} {has}. Choose another with transition=.")
         else:
             raise unknown("transition", name, ("uniform", *BIASED, *HUMAN))
         numbers = transition.sample(y_true, T, m, self.seed)
@@ -103,12 +108,10 @@ class LongRows:
         table = {part: read[name].tolist() for part, name in parts.items()}
         for part in ("item", "label", "annotator"):
             if any(isinstance(cell, list) for cell in table.get(part, ())):
-                raise InputError(
-                    f"{self.path} holds lists in its column {parts[part]!r}, where a row must have one {part}. Write a "
-                    "row for each."
-                )
+                lists = f"{self.path} holds lists in its column {parts[part]!r}"
+                raise InputError(f"{lists}, where a row must have one {part}. Write a row for each.")
         if "options" in table:
-            table["options"] = [_listed(cell) for cell in table["options"]]
+            table["options"] = [list(labels.listed(cell)) for cell in table["options"]]
         return table
 
 
@@ -148,9 +151,11 @@ def drawn(items: Items, origin: Origin, y_true: Any, column: str | None, naming:
             f'transition="{draws.transition}" needs the truth of every item; item {items.ids[missing]!r} has none. '
             "Fill it in, or leave the row out."
         )
-    oracle, classes = _truth(items, origin, y_true, column, naming)
-    comp, how = draws.draw(oracle.y_true, len(classes), origin["path"])
-    return Labelled(items, comp, classes, None, {**origin, "labels": how, "tested_on": oracle.tested_on}, oracle)
+    classes = naming.find_true(y_true, f"{origin['path']} holds lists in its column {column!r}")
+    oracle = Truth(items.x, _numbers(classes, y_true))
+    comp, how = draws.draw(oracle.y_true, len(classes.names), origin["path"])
+    said = {**origin, "labels": how, "tested_on": oracle.tested_on}
+    return Labelled(items, comp, classes.names, None, said, oracle)
 
 
 def in_columns(items: Items, origin: Origin, columns: Sequence[str], naming: Naming) -> Labelled:
@@ -158,16 +163,16 @@ def in_columns(items: Items, origin: Origin, columns: Sequence[str], naming: Nam
     texts = items.labels if items.labels is not None else np.empty((len(items.ids), 0), object)
     classes = naming.find(_counted(texts.reshape(-1)))
     comp = labels.from_indices(_numbers(classes, texts), len(classes.names), contradictions=naming.contradictions)
-    return Labelled(
-        items, comp, classes.names, origin={**origin, "labels": f"in {', '.join(columns) or 'the array labels'}"}
-    )
+    said = {**origin, "labels": f"in {', '.join(columns) or 'the array labels'}"}
+    return Labelled(items, comp, classes.names, origin=said)
 
 
 def in_long_rows(items: Items, origin: Origin, rows: LongRows, naming: Naming, *, folder: bool) -> Labelled:
     """Labels in long rows of a file of their own; images of a `folder` may be named without their endings."""
     table = rows.read()
     if folder:
-        table["item"] = _with_endings(items.ids, table["item"])
+        whole = whole_names(items.ids)
+        table["item"] = [whole.get(name, name) for name in table["item"]]
     shown = table.get("options", [])
     classes = naming.find(dict.fromkeys((name for cell in shown for name in cell), 0) | _counted(table["label"]))
     table["label"] = [classes.spelled(text) for text in table["label"]]
@@ -189,37 +194,9 @@ def with_oracle(data: Labelled, y_true: Any, column: str | None, naming: Naming)
     """The labelled items with the truth that came with them, in the classes of the labels."""
     if y_true is None or all(text is None for text in y_true):
         return data
-    oracle, _ = _truth(data.items, data.origin, y_true, column, naming, data.classes)
+    classes = naming.find_true(y_true, f"{data.origin['path']} holds lists in its column {column!r}", data.classes)
+    oracle = Truth(data.items.x, _numbers(classes, y_true))
     return replace(data, origin={**data.origin, "truth": column, "tested_on": oracle.tested_on}, oracle=oracle)
-
-
-def _truth(
-    items: Items,
-    origin: Origin,
-    y_true: Any,
-    column: str | None,
-    naming: Naming,
-    among: Sequence[str] | None = None,
-) -> tuple[Truth, tuple[str, ...]]:
-    """The texts of the truth as an oracle, and the classes that they name."""
-    if any(isinstance(text, list) for text in y_true):
-        raise InputError(
-            f"{origin['path']} holds lists in its column {column!r}, where an item must have one true class."
-        )
-    classes = naming.find(_counted(y_true), "the truth", among)
-    return Truth(items.x, _numbers(classes, y_true)), classes.names
-
-
-def _listed(cell: Any) -> list[str]:
-    parts = cell if isinstance(cell, list) else [] if cell is None else cell.split("|")
-    return [part.strip() for part in parts if part.strip()]
-
-
-def _with_endings(ids: Any, given: list[Any]) -> list[Any]:
-    """Images as their files are called; a name without an ending stands for the one image that has it, if only one."""
-    stems = Counter(name.rpartition(".")[0] for name in ids)
-    whole = {stem: name for name in ids if stems[stem := name.rpartition(".")[0]] == 1} | {name: name for name in ids}
-    return [whole.get(name, name) for name in given]
 
 
 def _counted(texts: Iterable[Any]) -> dict[str, int]:
