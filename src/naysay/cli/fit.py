@@ -26,14 +26,10 @@ ESTIMATED = (
 )
 
 
-def _option(flag: str, metavar: str | None, help: str) -> Any:
-    return o.option(o.TRAINING, flag, metavar, help)
-
-
 def fit(
     data: o.Data,
     *,
-    out: Annotated[Path, o.option(o.OUTPUT, "--out", "RUN", "The run folder to make.")],
+    out: Annotated[Path, o.output("--out", "RUN", "The run folder to make.")],
     id: o.Id = None,
     label: o.Label = None,
     features: o.Features = None,
@@ -48,24 +44,24 @@ def fit(
     contradictions: o.ContradictionsOption = "raise",
     transition: o.Transition = None,
     n_labels: o.NLabels = None,
-    scheme: Annotated[str, o.option(o.SHARING, "--scheme", "NAME", SCHEMES)] = "auto",
+    scheme: Annotated[str, o.sharing("--scheme", "NAME", SCHEMES)] = "auto",
     neighbors: o.Neighbors = None,
     alpha: o.Alpha = 0.1,
     gamma: o.Gamma = "auto",
     space: o.Space = "auto",
     encoder: o.Encoder = None,
     # these defaults are Config's own, said again because help does not wait for torch; a test compares them
-    loss: Annotated[str | None, _option("--loss", "NAME", "See docs/LOSSES.md; else scl-nl.")] = None,
-    model: Annotated[str | None, _option("--model", "NAME", "linear, mlp, lenet or resnet18; else mlp.")] = None,
-    learning_rate: Annotated[float | None, _option("--learning-rate", None, "Else 0.003.")] = None,
+    loss: Annotated[str | None, o.training("--loss", "NAME", "See docs/LOSSES.md; else scl-nl.")] = None,
+    model: Annotated[str | None, o.training("--model", "NAME", "linear, mlp, lenet or resnet18; else mlp.")] = None,
+    learning_rate: Annotated[float | None, o.training("--learning-rate", None, "Else 0.003.")] = None,
     epochs: Annotated[
-        int | None, _option("--epochs", None, "Else 3,000,000 rows' worth of them, at least 5 and at most 100.")
+        int | None, o.training("--epochs", None, "Else 3,000,000 rows' worth of them, at least 5 and at most 100.")
     ] = None,
-    assume: Annotated[str, _option("--assume", "uniform|estimated", ASSUME)] = "uniform",
-    held_out: Annotated[float, _option("--held-out", None, "The share of labels kept back for judging.")] = 0.1,
-    fine_tune: Annotated[bool, _option("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
+    assume: Annotated[str, o.training("--assume", "uniform|estimated", ASSUME)] = "uniform",
+    held_out: Annotated[float, o.training("--held-out", None, "The share of labels kept back for judging.")] = 0.1,
+    fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
     config: Annotated[
-        Path | None, _option("--config", "FILE", "Training settings in TOML or JSON; options here win.")
+        Path | None, o.training("--config", "FILE", "Training settings in TOML or JSON; options here win.")
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="All randomness comes from this number; else 0, or the config's.")

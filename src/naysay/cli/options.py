@@ -6,18 +6,21 @@ The library speaks of arguments (`label="COLUMN"`), the command of flags (`--lab
 import inspect
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-ITEMS, LABELS, SHARING, TRAINING, OUTPUT = "Items", "Labels", "Sharing", "Training", "Output"
+PANELS = ITEMS, LABELS, SHARING, TRAINING, OUTPUT = "Items", "Labels", "Sharing", "Training", "Output"
 
 
-def option(panel: str | None, flag: str, metavar: str | None, help: str, **more: Any) -> Any:
+def option(panel: str, flag: str, metavar: str | None, help: str, **more: Any) -> Any:
     """An option in a panel of the help; flags without a value, and numbers, need no metavar."""
     return typer.Option(flag, metavar=metavar, rich_help_panel=panel, help=help, **more)
 
+
+items, labels, sharing, training, output = (partial(option, panel) for panel in PANELS)
 
 DATA = "A CSV, Parquet, .npz or .npy file, a folder of images, or a known set such as digits (naysay data list)."
 FEATURES = (
@@ -29,64 +32,46 @@ EVERY_CLASS = "What becomes of an item of which every class is said to be wrong.
 DRAWN = (
     "For experiments: draw labels from the truth: uniform, biased-weak, biased-strong, or published (clcifar10, ...)."
 )
+N_LABELS = "Labels to draw for each item (1), or to take of its annotators' (all)."
+NEIGHBORS = "Neighbours that an item shares with; else 64, fewer in small classes."
 SPACE = "How items are compared; auto: columns standardised, embeddings by angle, large images by principal components."
 ENCODER = "Compare items by an encoder (naysay pretrain), or by embeddings of your own: .npy, or file.parquet:column."
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that naysay fit made.")]
 Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
-Id = Annotated[str | None, option(ITEMS, "--id", "COLUMN", "The column of item ids; else rows are numbered from 0.")]
-Features = Annotated[list[str] | None, option(ITEMS, "--features", "COLUMN", FEATURES)]
+Id = Annotated[str | None, items("--id", "COLUMN", "The column of item ids; else rows are numbered from 0.")]
+Features = Annotated[list[str] | None, items("--features", "COLUMN", FEATURES)]
 Ignore = Annotated[
-    list[str] | None, option(ITEMS, "--ignore", "COLUMN", "A column, or a pattern, to leave out; may be repeated.")
+    list[str] | None, items("--ignore", "COLUMN", "A column, or a pattern, to leave out; may be repeated.")
 ]
 Truth = Annotated[
-    str | None,
-    option(ITEMS, "--truth", "COLUMN", "Ordinary labels, where known: for evaluation only, never for training."),
+    str | None, items("--truth", "COLUMN", "Ordinary labels, where known: only for evaluation, never for training.")
 ]
 Folder = Annotated[
-    Path | None,
-    option(ITEMS, "--data", "FOLDER", "Where known sets lie; else $NAYSAY_DATA, else the cache folder."),
+    Path | None, items("--data", "FOLDER", "Where known sets lie; else $NAYSAY_DATA, else the cache folder.")
 ]
-Label = Annotated[list[str] | None, option(LABELS, "--label", "COLUMN", LABEL)]
-Labels = Annotated[Path | None, option(LABELS, "--labels", "FILE", LABELS_FILE)]
-Item = Annotated[
-    str | None, option(LABELS, "--item", "COLUMN", "In --labels: the column of item ids (else item, or id).")
-]
-Annotator = Annotated[
-    str | None, option(LABELS, "--annotator", "COLUMN", "In --labels: the column that says who said so.")
-]
-Options = Annotated[
-    str | None, option(LABELS, "--options", "COLUMN", "In --labels: the classes shown to the annotator, as a|b|c.")
-]
-Classes = Annotated[
-    str | None, option(LABELS, "--classes", "A,B,C", "All classes, in order, if the labels don't name every one.")
-]
+Label = Annotated[list[str] | None, labels("--label", "COLUMN", LABEL)]
+Labels = Annotated[Path | None, labels("--labels", "FILE", LABELS_FILE)]
+Item = Annotated[str | None, labels("--item", "COLUMN", "In --labels: the column of item ids (else item, or id).")]
+Annotator = Annotated[str | None, labels("--annotator", "COLUMN", "In --labels: the column that says who said so.")]
+Options = Annotated[str | None, labels("--options", "COLUMN", "In --labels: the classes shown, as a|b|c.")]
+Classes = Annotated[str | None, labels("--classes", "A,B,C", "All classes, in order, if labels don't name every one.")]
 MergeSpelling = Annotated[
-    bool, option(LABELS, "--merge-spelling", None, 'Take "Cat" and "cat" for one class, written as most are.')
+    bool, labels("--merge-spelling", None, 'Take "Cat" and "cat" for one class, written as most are.')
 ]
-ContradictionsOption = Annotated[str, option(LABELS, "--contradictions", "raise|unlabel|keep", EVERY_CLASS)]
-Transition = Annotated[str | None, option(LABELS, "--transition", "NAME", DRAWN)]
-NLabels = Annotated[
-    int | None,
-    option(LABELS, "--n-labels", None, "Labels to draw for each item (1), or to take of its annotators' (all).", min=1),
-]
-Seed = Annotated[int, option(None, "--seed", None, "All randomness comes from this number.")]
-Scheme = Annotated[str, option(SHARING, "--scheme", "NAME", "How labels are shared: none, rss, rms, dss or dms.")]
-Neighbors = Annotated[
-    int | None,
-    option(
-        SHARING, "--neighbors", None, "Neighbours that an item shares with; else 64, fewer in small classes.", min=1
-    ),
-]
-Alpha = Annotated[float, option(SHARING, "--alpha", None, "The weight of an item's own labels, above 0 and at most 1.")]
-Gamma = Annotated[
-    str, option(SHARING, "--gamma", "NUMBER|auto", "How fast weights fall with squared distance (dss, dms).")
-]
-Space = Annotated[str, option(SHARING, "--space", "auto|standardised|cosine|pca|raw", SPACE)]
-Encoder = Annotated[Path | None, option(SHARING, "--encoder", "FILE", ENCODER)]
-Force = Annotated[bool, option(OUTPUT, "--force", None, "Replace what is there already.")]
-Json = Annotated[bool, option(OUTPUT, "--json", None, "Print the result as JSON, for machines.")]
-Quiet = Annotated[bool, option(OUTPUT, "--quiet", None, "Say nothing but the result.")]
+ContradictionsOption = Annotated[str, labels("--contradictions", "raise|unlabel|keep", EVERY_CLASS)]
+Transition = Annotated[str | None, labels("--transition", "NAME", DRAWN)]
+NLabels = Annotated[int | None, labels("--n-labels", None, N_LABELS, min=1)]
+Seed = Annotated[int, typer.Option("--seed", help="All randomness comes from this number.")]
+Scheme = Annotated[str, sharing("--scheme", "NAME", "How labels are shared: none, rss, rms, dss or dms.")]
+Neighbors = Annotated[int | None, sharing("--neighbors", None, NEIGHBORS, min=1)]
+Alpha = Annotated[float, sharing("--alpha", None, "The weight of an item's own labels, above 0 and at most 1.")]
+Gamma = Annotated[str, sharing("--gamma", "NUMBER|auto", "How fast weights fall with squared distance (dss, dms).")]
+Space = Annotated[str, sharing("--space", "auto|standardised|cosine|pca|raw", SPACE)]
+Encoder = Annotated[Path | None, sharing("--encoder", "FILE", ENCODER)]
+Force = Annotated[bool, output("--force", None, "Replace what is there already.")]
+Json = Annotated[bool, output("--json", None, "Print the result as JSON, for machines.")]
+Quiet = Annotated[bool, output("--quiet", None, "Say nothing but the result.")]
 
 # what the library calls what a flag gives; the flag is the same word, but for those of OTHER_FLAGS
 ARGUMENTS = (

@@ -128,13 +128,9 @@ class TableWriter:
             self.writer.write_table(table)
 
     def _open(self, schema: Any) -> Any:
-        if self.parquet:
-            import pyarrow.parquet as pq
+        from pyarrow import csv, parquet
 
-            return pq.ParquetWriter(self.unfinished, schema)
-        import pyarrow.csv
-
-        return pyarrow.csv.CSVWriter(self.unfinished, schema)
+        return (parquet.ParquetWriter if self.parquet else csv.CSVWriter)(self.unfinished, schema)
 
 
 def _harmless_column(values: Any) -> Any:

@@ -18,10 +18,8 @@ def predict(
     run: o.Run,
     data: o.Data,
     *,
-    out: Annotated[Path, o.option(o.OUTPUT, "--out", "FILE", "A .csv or .parquet file to write.")],
-    id: Annotated[
-        str | None, o.option(o.ITEMS, "--id", "COLUMN", "The column of item ids; else the one used in fit.")
-    ] = None,
+    out: Annotated[Path, o.output("--out", "FILE", "A .csv or .parquet file to write.")],
+    id: Annotated[str | None, o.items("--id", "COLUMN", "The column of item ids; else the one used in fit.")] = None,
     folder: o.Folder = None,
     force: o.Force = False,
     json: o.Json = False,

@@ -13,25 +13,18 @@ from naysay import decoding, selection
 from naysay.augmentation import augment
 from naysay.augmentation.schemes import neighbours_for
 from naysay.decoding import NeighborDecoder, choose_k
-from naysay.estimators.encoding import encode
+from naysay.estimators.encoding import encode, encode_for
 from naysay.features import find_space
 from naysay.training import Config, Predictor, train
+
+NUMBERS = [np.float32, np.float64, np.uint8]  # what rows may be without being copied
 
 
 class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What fits on complementary labels, predicts classes, and is judged by complementary labels alone."""
 
     transition: Any
-    classes: Sequence[Any] | None
     classes_: NDArray[Any]
-
-    def _read(self, X: Any, y: Any, **checks: Any) -> tuple[NDArray[Any], torch.Tensor]:
-        """Rows X, checked, with their labels (n, K)."""
-        X = validate_data(self, X, ensure_min_samples=2, **checks)
-        comp, self.classes_ = encode(y, self.classes)
-        if len(comp) != len(X):
-            raise ValueError(f"X and y must have the same rows; got {len(X)} and {len(comp)}.")
-        return X, comp
 
     def _numbers(self, X: Any) -> torch.Tensor:
         """The predicted class numbers (n,)."""
@@ -105,7 +98,8 @@ class ComplementaryClassifier(_Complementary):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y (`estimators.encoding`)."""
-        X, comp = self._read(X, y, allow_nd=True, dtype=[np.float32, np.float64, np.uint8])
+        X = validate_data(self, X, allow_nd=True, dtype=NUMBERS, ensure_min_samples=2)
+        comp, self.classes_ = encode_for(X, y, self.classes)
         if self.scheme != "none":
             if self.encoder is None:
                 features = find_space(X, "standardised" if X.ndim == 2 else "raw").features
@@ -136,7 +130,7 @@ class ComplementaryClassifier(_Complementary):
 
     def _logits(self, X: Any) -> torch.Tensor:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, allow_nd=True, dtype=[np.float32, np.float64, np.uint8])
+        X = validate_data(self, X, reset=False, allow_nd=True, dtype=NUMBERS)
         return self.predictor_.logits(X).cpu()[:, : len(self.classes_)]
 
     def __sklearn_tags__(self) -> Any:
@@ -167,7 +161,8 @@ class ComplementaryKNeighbors(_Complementary):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Keep rows X (n, d) with their complementary labels y, and choose the number of neighbours if asked to."""
-        X, comp = self._read(X, y, dtype=np.float32)
+        X = validate_data(self, X, dtype=np.float32, ensure_min_samples=2)
+        comp, self.classes_ = encode_for(X, y, self.classes)
         T = None if self.transition is None else torch.as_tensor(self.transition)
         features = torch.from_numpy(np.ascontiguousarray(X))
         if self.n_neighbors == "auto":

@@ -22,7 +22,17 @@ TWO_CLASSES = (
 )
 
 
-def encode(y: Any, classes: Sequence[Any] | NDArray[Any] | None = None) -> tuple[Tensor, NDArray[Any]]:
+def encode_for(X: Any, y: Any, classes: Sequence[Any] | None) -> tuple[Tensor, NDArray[Any]]:
+    """What `encode` gives for the labels `y` of rows `X`, which must be as many."""
+    comp, named = encode(y, classes, stacklevel=4)
+    if len(comp) != len(X):
+        raise ValueError(f"X and y must have the same rows; got {len(X)} and {len(comp)}.")
+    return comp, named
+
+
+def encode(
+    y: Any, classes: Sequence[Any] | NDArray[Any] | None = None, *, stacklevel: int = 3
+) -> tuple[Tensor, NDArray[Any]]:
     """The labels `comp` (n, K) of `y`, and the class of each column: `classes`, or what y names, sorted.
 
     y is (n,) or (n, m) class names, ragged lists of them, or a float (n, K) matrix. None, NaN, "" and an empty list
@@ -55,7 +65,7 @@ def encode(y: Any, classes: Sequence[Any] | NDArray[Any] | None = None) -> tuple
         raise InputError(f"complementary labels need more than one class; got {len(known)}. {way_out}")
     numbers = [[number[name] for name in row] for row in rows]
     if len(known) == 2:
-        warnings.warn(TWO_CLASSES, UserWarning, stacklevel=3)
+        warnings.warn(TWO_CLASSES, UserWarning, stacklevel=stacklevel)
         numbers = [[*row, *[2] * len(row)] for row in numbers]
     return labels.from_indices(numbers, max(len(known), 3), contradictions="keep"), known
 

@@ -20,9 +20,9 @@ from naysay.reading import labelling
 from naysay.reading.classes import Classes, find_classes
 from naysay.reading.items import known_set, only_one, own_items
 from naysay.reading.labelling import Draws, Labelled, LongRows, Naming
-from naysay.reading.truth import Truth
+from naysay.reading.oracle import Oracle
 
-__all__ = ["Classes", "Labelled", "Truth", "find_classes", "known_set", "only_one", "read"]
+__all__ = ["Classes", "Labelled", "Oracle", "find_classes", "known_set", "only_one", "read"]
 
 
 def read(

@@ -17,7 +17,7 @@ from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading.classes import Classes, find_classes
 from naysay.reading.items import only_one
-from naysay.reading.truth import Truth
+from naysay.reading.oracle import Oracle
 from naysay.transition import HUMAN
 
 BIASED = {"biased-weak": "weak", "biased-strong": "strong"}
@@ -37,7 +37,7 @@ class Labelled:
     classes: tuple[str, ...]
     table: Mapping[str, Any] | None = None
     origin: Origin = field(default_factory=dict)
-    oracle: Truth | None = None
+    oracle: Oracle | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def of_known(data: Dataset, source: str, naming: Naming, draws: Draws, rows: Lon
     """A known set with the labels of a long file, of its annotators where it has any, or drawn from its truth."""
     names = tuple(data.classes.tolist())
     items = Items(np.arange(len(data.x_train)).astype(np.str_).astype(object), data.x_train)
-    oracle = Truth(data.x_train, data.y_train, data.x_test, data.y_test)
+    oracle = Oracle(data.x_train, data.y_train, data.x_test, data.y_test)
     origin = {"name": data.name, "path": source, "tested_on": oracle.tested_on}
     if rows is not None:
         naming = naming if naming.classes else replace(naming, classes=names)
@@ -152,7 +152,7 @@ def drawn(items: Items, origin: Origin, y_true: Any, column: str | None, naming:
             "Fill it in, or leave the row out."
         )
     classes = naming.find_true(y_true, f"{origin['path']} holds lists in its column {column!r}")
-    oracle = Truth(items.x, _numbers(classes, y_true))
+    oracle = Oracle(items.x, _numbers(classes, y_true))
     comp, how = draws.draw(oracle.y_true, len(classes.names), origin["path"])
     said = {**origin, "labels": how, "tested_on": oracle.tested_on}
     return Labelled(items, comp, classes.names, None, said, oracle)
@@ -195,7 +195,7 @@ def with_oracle(data: Labelled, y_true: Any, column: str | None, naming: Naming)
     if y_true is None or all(text is None for text in y_true):
         return data
     classes = naming.find_true(y_true, f"{data.origin['path']} holds lists in its column {column!r}", data.classes)
-    oracle = Truth(data.items.x, _numbers(classes, y_true))
+    oracle = Oracle(data.items.x, _numbers(classes, y_true))
     return replace(data, origin={**data.origin, "truth": column, "tested_on": oracle.tested_on}, oracle=oracle)
 
 

@@ -9,8 +9,8 @@ The truth has one way in, the `oracle` of `fit` and `write` (`data.oracle`): it 
 the end the true classes of the rows that the report shows. Nothing is trained or chosen by it.
 """
 
-from naysay.reading import Labelled
-from naysay.runs.fit import Attempt, Fitted, Oracle, fit
+from naysay.reading import Labelled, Oracle
+from naysay.runs.fit import Attempt, Fitted, fit
 from naysay.runs.folder import Run, is_run, write
 from naysay.runs.settings import AUTO, Settings, epochs_within_budget
 

@@ -9,11 +9,9 @@ one, and share the training.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from naysay import holdout, neighbors, selection
@@ -23,7 +21,7 @@ from naysay.augmentation import augment_report
 from naysay.errors import InputError
 from naysay.features import Space, find_space
 from naysay.holdout import Parted
-from naysay.reading import Labelled
+from naysay.reading import Labelled, Oracle
 from naysay.runs.settings import Settings
 from naysay.selection import Comparison, Estimate
 from naysay.training import Observer, Predictor, Snapshot, Trained, train
@@ -34,19 +32,6 @@ if TYPE_CHECKING:
 LOOKED_AT = 20_000  # training rows on which each epoch's confidence is measured: more would cost an epoch's time again
 
 Tell = Callable[[str], None]
-
-
-class Oracle(Protocol):
-    """What the truth says, for those who have it (`naysay.reading.Truth`): figures, by which nothing is chosen."""
-
-    def observer(self, rows: Tensor, held: Tensor, given: Tensor, shared: Tensor) -> Observer:
-        """What training calls after each epoch: training and held-out row numbers, and labels (len(rows), K)."""
-
-    def of_labels(self, rows: Tensor, shared: Tensor) -> dict[str, float]:
-        """Figures on the labels (len(rows), K) that training takes."""
-
-    def of_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The true class numbers of rows, -1 where unknown, which the report shows beside the predictions."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,9 +22,9 @@ from torch import Tensor
 
 from naysay import report as page
 from naysay.errors import InputError
-from naysay.reading import Labelled
+from naysay.reading import Labelled, Oracle
 from naysay.runs.account import account
-from naysay.runs.fit import Fitted, Oracle
+from naysay.runs.fit import Fitted
 from naysay.runs.predict import probabilities
 from naysay.runs.report import build
 from naysay.runs.results import plain, results, verdict

@@ -1,4 +1,4 @@
-"""The truth, where it is known: an oracle that a run asks for figures. No other part of what is read holds it."""
+"""The truth, where it is known: an oracle that is asked for figures. No other part of what is read holds it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ NOISE_NEIGHBORS = 128  # the paper's number, for the neighbouring noise rate
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
-    """A `naysay.runs.Oracle`: class numbers (n,) of the items, -1 where unknown, and test items if there are any."""
+class Oracle:
+    """True class numbers (n,) of the items, -1 where unknown, and test items if there are any."""
 
     x: Any
     y_true: NDArray[np.int64]
@@ -30,7 +30,9 @@ class Truth:
         return "the held-out items" if self.y_test is None else f"{len(self.y_test):,} test items"
 
     def observer(self, rows: Tensor, held: Tensor, given: Tensor, shared: Tensor) -> Callable[[Any], dict[str, float]]:
-        """The sharing metrics of every epoch; test accuracy is on the test items, or else on the held-out rows."""
+        """What training calls after each epoch, for the sharing metrics: `rows` and `held` number the training and
+        held-out rows, labels are (len(rows), K). Test accuracy is on the test items, or else on the held-out rows.
+        """
         known = self.y_true[rows.numpy()] >= 0
         part = np.flatnonzero(known)[:: max(1, int(known.sum()) // LOOKED_AT)]
         looked = rows[part].numpy()
