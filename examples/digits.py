@@ -3,7 +3,8 @@ with it.
 """
 
 from naysay import datasets, labels, selection, transition
-from naysay.learning import Config, prepare, train
+from naysay.holdout import prepare
+from naysay.learning import Config, train
 
 digits = datasets.load("digits")
 comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=0), 10)

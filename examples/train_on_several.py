@@ -13,7 +13,8 @@ import torch
 
 from naysay import datasets, labels, transition
 from naysay.cluster import train_on_ray
-from naysay.learning import Config, prepare, train
+from naysay.holdout import prepare
+from naysay.learning import Config, train
 from naysay.processes import join
 
 digits = datasets.load("digits")

@@ -12,6 +12,7 @@ import torch
 from naysay import datasets, labels, losses, metrics, models, transition
 from naysay.errors import InputError
 from naysay.features import pretrain
+from naysay.holdout import prepare
 from naysay.learning import (
     PAPER,
     Config,
@@ -23,7 +24,6 @@ from naysay.learning import (
     configure,
     grid,
     load_encoder,
-    prepare,
     recipes,
     search,
     train,

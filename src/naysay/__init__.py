@@ -1,8 +1,8 @@
 """naysay: learn what things are from labels that say what they are not.
 
 The folders are the flow: labels, transition, datasets, models, features, neighbors, augmentation, losses, selection and
-metrics, learning, estimators and the command; below them the engine that runs jobs anywhere, beside them what needs
-Ray. Each is imported when it is first used, so that `naysay --help` does not wait for torch.
+metrics, learning, decoding, reading, holdout, estimators, runs and the command; below them the engine that runs jobs
+anywhere, beside them what needs Ray. Each is imported when it is first used: `naysay --help` does not wait for torch.
 """
 
 from importlib import import_module
@@ -19,17 +19,22 @@ __all__ = [
     "augmentation",
     "cluster",
     "datasets",
+    "decoding",
     "engine",
     "errors",
     "estimators",
     "features",
+    "holdout",
     "labels",
     "learning",
     "losses",
     "metrics",
     "models",
     "neighbors",
+    "read",
+    "reading",
     "report",
+    "runs",
     "seeds",
     "selection",
     "transition",
@@ -41,29 +46,35 @@ if TYPE_CHECKING:
         augmentation,
         cluster,
         datasets,
+        decoding,
         engine,
         errors,
         estimators,
         features,
+        holdout,
         labels,
         learning,
         losses,
         metrics,
         models,
         neighbors,
+        reading,
         report,
+        runs,
         seeds,
         selection,
         transition,
     )
     from naysay.augmentation import augment
     from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
+    from naysay.reading import read
 
 _HOME = {  # naysay.augment is naysay.augmentation.augment
     "augment": "augmentation",
     "ComplementaryClassifier": "estimators",
     "ComplementaryKNeighbors": "estimators",
     "LabelAugmenter": "estimators",
+    "read": "reading",
 }
 
 

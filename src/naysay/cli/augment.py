@@ -92,15 +92,14 @@ def augment(
         return
     import numpy as np
 
-    from naysay import runs
     from naysay.augmentation import Sharing, share
-    from naysay.cli.inputs import Reading, read
+    from naysay.features import find_space
+    from naysay.reading import read
 
-    reading = Reading.of(asked)
     sharing = Sharing(scheme, neighbors, alpha, o.number_or_auto(gamma), rounds)
     with new_file(out, force, (*TABLES, ".npz")) as unfinished:
-        given = read(reading).labelled
-        near = runs.find_space(given.items, space, encoder)
+        given = read(**o.reading(asked))
+        near = find_space(given.items.x, space, encoder, columns=given.items.features)
         sharing = replace(sharing.within(*given.comp.shape), metric=near.metric)
         shared, report = share(near.features, given.comp.numpy(), sharing)
         ids = given.items.ids

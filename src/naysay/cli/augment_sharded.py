@@ -1,7 +1,6 @@
 """`naysay augment SHARDS --engine ray`: labels shared between the rows of many files, on a Ray cluster."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -62,8 +61,6 @@ CheckpointEvery = Annotated[
     int | None,
     typer.Option("--checkpoint-every", min=1, rich_help_panel=CLUSTER, help="Rounds between two checkpoints (10)."),
 ]
-# what the library calls by a keyword, as its sentences have it, and the option of the command
-FLAGS = {"force=True": "--force", "(labels=)": "(--labels)", "(label=)": "(--label)", "classes=.": "--classes."}
 OURS = ("address", "workers", "threads", "method", "lists", "probes", "block_rows", "checkpoint_every")
 
 
@@ -85,40 +82,40 @@ def is_sharded(asked: Mapping[str, Any]) -> bool:
 
 def augment_sharded(asked: Mapping[str, Any]) -> None:
     """Do what the arguments of `naysay augment --engine ray` ask for."""
-    from naysay import runs
     from naysay.augmentation import Sharing
-    from naysay.cli.inputs import Reading
     from naysay.cluster import augment_shards
     from naysay.errors import unknown
+    from naysay.reading import find_classes, only_one
 
-    reading = Reading.of(asked)
+    classes = o.class_names(asked["classes"])
     if asked["space"] not in METRIC:
         raise unknown("space of shards", asked["space"], METRIC)
-    how = {name: asked[name] for name in ("scheme", "alpha", "rounds")}
     sharing = Sharing(
-        **how,
-        n_neighbors=asked["neighbors"],
-        gamma=o.number_or_auto(asked["gamma"]),
-        metric=METRIC[asked["space"]],
-        method=asked["method"] or "auto",
+        asked["scheme"],
+        asked["neighbors"],
+        asked["alpha"],
+        o.number_or_auto(asked["gamma"]),
+        asked["rounds"],
+        METRIC[asked["space"]],
+        asked["method"] or "auto",
     )
-    with _in_flags():
-        account = augment_shards(
-            asked["data"],
-            asked["out"],
-            sharing,
-            features=reading.only("features"),
-            label=reading.label,
-            id=reading.id,
-            classes=reading.classes,
-            name_texts=partial(runs.settle, wanted=reading.classes, merge=reading.merge_spelling),
-            contradictions=reading.contradictions,
-            nlist=asked["lists"],
-            nprobe=asked["probes"],
-            checkpoint_every=asked["checkpoint_every"] or 10,
-            threads=asked["threads"] or 1,
-            **{name: asked[name] for name in ("labels", "block_rows", "address", "workers", "force")},
-        )
+    account = augment_shards(
+        asked["data"],
+        asked["out"],
+        sharing,
+        features=only_one("features", asked["features"] or ()),
+        label=asked["label"] or (),
+        classes=classes,
+        name_texts=partial(find_classes, wanted=classes, merge_spelling=asked["merge_spelling"]),
+        nlist=asked["lists"],
+        nprobe=asked["probes"],
+        checkpoint_every=asked["checkpoint_every"] or 10,
+        threads=asked["threads"] or 1,
+        **{
+            name: asked[name]
+            for name in ("labels", "id", "contradictions", "block_rows", "address", "workers", "force")
+        },
+    )
     if asked["json"]:
         say_json({"folder": str(asked["out"]), **account.as_dict()})
     elif not asked["quiet"]:
@@ -126,17 +123,3 @@ def augment_sharded(asked: Mapping[str, Any]) -> None:
         found = "" if recall is None else f"{method} neighbours, recall {recall:.3f}; "
         note(f"{found}{account.workers} workers, {sum(account.seconds.values()):.0f} s\n{account.report}")
         print(asked["out"])
-
-
-@contextmanager
-def _in_flags() -> Iterator[None]:
-    """Errors of the library in the words of the command."""
-    from naysay.errors import InputError
-
-    try:
-        yield
-    except InputError as error:
-        text = str(error)
-        for word, flag in FLAGS.items():
-            text = text.replace(word, flag)
-        raise InputError(text) from error

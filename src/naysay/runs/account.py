@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from naysay.reading import Labelled
 from naysay.report import project_2d
 from naysay.runs.fit import Fitted
-from naysay.runs.labelled import Labelled
 from naysay.runs.predict import probabilities
 from naysay.seeds import stream
 

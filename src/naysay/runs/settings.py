@@ -8,9 +8,9 @@ from typing import Any
 from naysay import losses
 from naysay.augmentation import Sharing
 from naysay.errors import InputError, unknown
+from naysay.features import SPACES
 from naysay.learning import Config
 from naysay.models import MODELS
-from naysay.runs.space import SPACES
 
 AUTO = ("none", "dms")  # what is compared when nothing is said: labels as given, and the paper's best scheme
 ASSUMPTIONS = ("uniform", "estimated")
@@ -43,7 +43,7 @@ class Settings:
     held_out: the share of the labelled rows by which the schemes are judged. assume: how labels are taken to come about
     by losses and estimates that need to know it, every wrong class alike ("uniform") or as an audit of the training
     rows estimates ("estimated").
-    space, encoder: the features in which neighbours are looked up (see `find_space`).
+    space, encoder: the features in which neighbours are looked up (see `naysay.features.find_space`).
     """
 
     config: Config = field(default_factory=Config)

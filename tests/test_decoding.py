@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from naysay import datasets, labels, metrics, selection, transition
+from naysay.decoding import choose_k, decode, local_distribution
 from naysay.errors import InputError
-from naysay.learning import choose_k, decode, local_distribution
 
 K = 4
 

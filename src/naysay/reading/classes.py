@@ -1,9 +1,7 @@
-"""Class names as people write them: which are classes, which are one class in two spellings, and in what order they
-stand.
+"""Class names as people write them: which are classes, which are one class in two spellings, and in what order.
 
 Two names are taken for one class when they differ only in case, in white space or in how Unicode composes a letter
-("Café", "cafe\u0301 "). That is an error, because guessing either way would be silent: merge them, or name both as
-classes.
+("Café", "cafe\u0301 "). Guessing either way would be silent, so it is an error: merge them, or name both as classes.
 """
 
 import unicodedata
@@ -17,9 +15,7 @@ UNLABELLED = "-1"  # where every other label is a whole number, as in arrays of 
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes in order, and for each text that was given the number of its class; texts that say "no label" are not
-    in it.
-    """
+    """The classes in order, and the number of the class of each text; texts that say "no label" are not in it."""
 
     names: tuple[str, ...]
     number: Mapping[str, int]
@@ -29,31 +25,31 @@ class Classes:
         return None if text is None or text not in self.number else self.names[self.number[text]]
 
 
-def settle(
-    counts: Mapping[str, int], wanted: Sequence[str] | None = None, *, merge: bool = False, who: str = "a label"
+def find_classes(
+    counts: Mapping[str, int],
+    wanted: Sequence[str] | None = None,
+    *,
+    merge_spelling: bool = False,
+    who: str = "a label",
 ) -> Classes:
-    """The classes of texts that were given so many times each: `wanted` in its order, or all of them, whole numbers by
-    size.
+    """The classes of texts that were given so many times each: `wanted` in its order, or all that were given, sorted.
 
-    merge: texts that differ only in spelling are one class, written as most of them are (or as in `wanted`). who: whose
-    texts they are.
+    merge_spelling: texts that differ only in spelling are one class, written as most of them are (or as in `wanted`).
+    who: whose texts they are.
     """
-    texts = [
-        text
-        for text in counts
-        if not (text == UNLABELLED and _numbers(set(counts) - {UNLABELLED}) and text not in (wanted or ()))
-    ]
+    nothing = {UNLABELLED} if _numbers(set(counts) - {UNLABELLED}) else set()
+    texts = [text for text in counts if text not in nothing or text in (wanted or ())]
     if wanted is not None:
-        return _among(texts, tuple(wanted), merge, who)
+        return _among(texts, tuple(wanted), merge_spelling, who)
     alike: dict[str, list[str]] = {}
     for text in sorted(texts):
         alike.setdefault(spelling_key(text), []).append(text)
     for spellings in alike.values():
-        if len(spellings) > 1 and not merge:
+        if len(spellings) > 1 and not merge_spelling:
+            some = " and ".join(map(repr, spellings[:3]))
             raise InputError(
-                f"one class is spelled in {len(spellings)} ways, {' and '.join(map(repr, spellings[:3]))}: correct "
-                "them, "
-                "take them for one with --merge-spelling (merge=True), or name each with --classes if they differ."
+                f"one class is spelled in {len(spellings)} ways, {some}: correct them, take them for one with "
+                "merge_spelling=True, or name each with classes= if they differ."
             )
     stands = {text: max(spellings, key=lambda name: counts[name]) for spellings in alike.values() for text in spellings}
     names = in_order(set(stands.values()))
@@ -72,7 +68,7 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: (int(name), name)) if _numbers(names) else sorted(names))
 
 
-def _among(texts: Sequence[str], wanted: tuple[str, ...], merge: bool, who: str) -> Classes:
+def _among(texts: Sequence[str], wanted: tuple[str, ...], merge_spelling: bool, who: str) -> Classes:
     twice = next((name for i, name in enumerate(wanted) if name in wanted[:i] or not name), None)
     if twice is not None:
         raise InputError(
@@ -85,12 +81,10 @@ def _among(texts: Sequence[str], wanted: tuple[str, ...], merge: bool, who: str)
         near = by_key.get(spelling_key(text))
         if text in place:
             continue
-        if near is None or not merge:
-            hint = (
-                "name all classes with --classes"
-                if near is None
-                else f"take it for {wanted[near]!r} with --merge-spelling (merge=True)"
-            )
+        if near is None or not merge_spelling:
+            hint = "name all classes with classes="
+            if near is not None:
+                hint = f"take it for {wanted[near]!r} with merge_spelling=True"
             raise InputError(
                 f"{who} names the class {text!r}, which is not among the classes {_few(wanted)}. Correct it, or {hint}."
             )

@@ -18,9 +18,7 @@ KS = tuple(2**power for power in range(2, 11))  # 4, 8, ..., 1024
 
 
 def local_distribution(comp: Tensor, near: Tensor) -> Tensor:
-    """The mean (m, K) of the labels `comp` (n, K) of each point's neighbours `near` (m, k); uniform where none is
-    labelled.
-    """
+    """The mean (m, K) of the labels `comp` (n, K) of each point's neighbours `near` (m, k); uniform without labels."""
     total = torch.zeros(len(near), comp.shape[1], dtype=comp.dtype, device=comp.device)
     for column in near.long().unbind(1):  # (m, k, K) at once would not fit in memory for k = 1024
         total += comp[column]
@@ -34,10 +32,8 @@ def decode(distribution: Tensor, T: Tensor | None = None) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourDecoder:
-    """Labelled rows in a feature space, ready to predict: features (n, d), comp (n, K), the number of neighbours, and T
-    if known.
-    """
+class NeighborDecoder:
+    """Labelled rows in a feature space, ready to predict: features (n, d), comp (n, K), k neighbours, T if known."""
 
     features: Tensor
     comp: Tensor
@@ -56,7 +52,7 @@ class NeighbourDecoder:
 
 def choose_k(
     features: Any, comp: Any, *, T: Any = None, ks: Sequence[int] = KS, held_out: float = 0.1, seed: int = 0
-) -> tuple[NeighbourDecoder, dict[int, Estimate]]:
+) -> tuple[NeighborDecoder, dict[int, Estimate]]:
     """The decoder with the best k of `ks` by the URE of the 0-1 loss on a held-out share, and each k's estimate.
 
     The decoder returned holds all rows. Without a T, labels are decoded by the least likely one and judged as uniform.
@@ -71,4 +67,4 @@ def choose_k(
     predicted = {k: decode(local_distribution(comp[rows], near[:, :k]), T) for k in ks}
     estimates = {k: selection.ure_accuracy(predicted[k], comp[held], T) for k in ks}
     best = max(ks, key=lambda k: estimates[k].value)
-    return NeighbourDecoder(features, comp, best, T), estimates
+    return NeighborDecoder(features, comp, best, T), estimates

@@ -1,4 +1,4 @@
-"""Behind the command: class names, neighbours, epochs, the split, and sentences that say no more than was seen."""
+"""Runs: neighbours, epochs, the split, and sentences that say no more than was seen."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from naysay import labels, runs, transition
 from naysay.augmentation import Sharing, neighbors_for
 from naysay.datasets import Items
 from naysay.errors import InputError
+from naysay.holdout import prepare, split
 from naysay.learning import Config
-from naysay.runs.fit import split
 from naysay.runs.results import compared
 from naysay.runs.settings import batch_size_for
 from naysay.selection import Comparison
@@ -31,24 +31,6 @@ def test_a_difference_is_called_one_from_two_standard_errors_on():
     assert both[0].startswith("dms is kept: better than none")
     assert both[1] == "They show no difference between it and rss (+10.0 ± 20.0 points) and rms (+10.0 ± 10.0 points)."
     assert "nothing to compare" in compared("none", 10, {})[0]
-
-
-def test_classes_stand_in_order_and_minus_one_says_nothing_among_numbers():
-    assert runs.settle({"10": 1, "9": 1, "-1": 5}).names == ("9", "10")
-    assert runs.settle({"b": 1, "a": 1, "-1": 5}).names == ("-1", "a", "b")
-    assert runs.settle({"2": 1, "0": 1}, ["0", "1", "2"]).number["2"] == 2
-
-
-def test_merged_spellings_are_written_as_most_are():
-    classes = runs.settle({"Cat": 1, "cat": 3, "CAT": 2, "dog": 1}, merge=True)
-    assert classes.names == ("cat", "dog")
-    assert {text: classes.number[text] for text in ("Cat", "cat", "CAT")} == {"Cat": 0, "cat": 0, "CAT": 0}
-    assert classes.spelled("CAT") == "cat"
-    assert classes.spelled(None) is None
-    with pytest.raises(InputError, match="'Cat' and 'cat'"):
-        runs.settle({"Cat": 1, "cat": 3, "dog": 1})
-    with pytest.raises(InputError, match="different names, none of them empty; got 'a' twice"):
-        runs.settle({"a": 1}, ["a", "b", "a"])
 
 
 def test_small_classes_have_small_neighbourhoods():
@@ -74,6 +56,15 @@ def test_only_labelled_rows_are_held_out():
     assert bool((comp[held].sum(1) == 1).all())
     with pytest.raises(InputError, match="no row has a label"):
         split(torch.zeros(5, 3), 0.2, seed=0)
+
+
+def test_where_every_row_is_labelled_both_ways_of_holding_out_hold_out_the_same():
+    comp = labels.from_indices(np.arange(40) % 3, 3)
+    rows, held = split(comp, 0.25, seed=7)
+    ready = prepare(np.zeros((40, 2), np.float32), comp, held_out=0.25, seed=7)
+    assert torch.equal(ready.rows, rows)
+    assert torch.equal(ready.held_rows, held)
+    assert torch.equal(ready.held_out.comp, comp[held])
 
 
 def test_held_out_labels_take_no_part_in_sharing():
