@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "naysay"
 
 # The stages in the order of the flow; those on one line do not know each other.
 STAGES = [
-    {"errors", "seeds", "progress"},
+    {"errors", "seeds", "progress", "words", "statistics"},
     {"files", "processes"},
     {"engine"},
     {"labels"},
@@ -22,12 +22,14 @@ STAGES = [
     {"models"},
     {"features"},
     {"neighbors"},
+    {"estimation"},
     {"augmentation"},
     {"losses"},
     {"selection", "metrics"},
     {"training"},
     {"estimators"},
-    {"paper", "report", "audit"},
+    {"paper", "report"},
+    {"audit"},
     {"runs"},
     {"cli"},
 ]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from naysay import labels, transition
 from naysay.audit import audit
-from naysay.audit.counts import label_counts
-from naysay.audit.shares import fit, share
+from naysay.estimation import label_counts
+from naysay.statistics import fit, share
 from naysay.errors import InputError
 
 

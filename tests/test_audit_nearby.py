@@ -1,7 +1,7 @@
 """What neighbours say: planted noise, bias and bad annotators are found on the digits, and clean labels are not
 accused.
 
-How far the estimates land with a known T: `python tests/test_audit_nearby.py` prints what `naysay.audit.nearby` says of
+How far the estimates land with a known T: `python tests/test_audit_nearby.py` prints what `naysay.estimation` says of
 the digits.
 """
 
@@ -14,7 +14,7 @@ import torch
 from naysay import labels, neighbors, transition
 from naysay.audit import audit
 from naysay.audit.annotators import tails
-from naysay.audit.nearby import likely_classes, others_say
+from naysay.estimation import likely_classes, others_say
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -6,8 +6,6 @@ through neighbours, at noise and bias, without a single ordinary label. The resu
 """
 
 from naysay.audit.advice import Advice
-from naysay.audit.look import audit
-from naysay.audit.page import audit_page
-from naysay.audit.result import Audit
+from naysay.audit.look import Audit, audit, audit_page
 
 __all__ = ["Advice", "Audit", "audit", "audit_page"]

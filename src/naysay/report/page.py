@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +50,26 @@ def write(report: Report, path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def render(report: Report) -> str:
-    """The page as text."""
+@cache
+def template(name: str) -> Any:
+    """A template of the assets; it escapes all text."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
 
+    loader, strict = FileSystemLoader(ASSETS), StrictUndefined
     environment = Environment(
-        loader=FileSystemLoader(ASSETS),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True, auto_reload=False
     )
     environment.globals.update(show=show, show_value=show_value, show_with_unit=show_with_unit)
+    return environment.get_template(name)
+
+
+def render(report: Report) -> str:
+    """The page as text."""
+    from markupsafe import Markup
+
     drawn = _draw(report)
     script = (ASSETS / "report.js").read_text(encoding="utf-8").strip()
-    return environment.get_template("page.html.j2").render(
+    page: str = template("page.html.j2").render(
         drawn,
         report=report,
         sections=[(name, title) for name, title in SECTIONS if drawn[name]],
@@ -74,7 +79,7 @@ def render(report: Report) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=Markup(_inert(_hover(drawn))),
     )
-
+    return page
 
 def _draw(report: Report) -> dict[str, Any]:
     """Each section's content as the template takes it, empty where there is none; audit is HTML by the agreement in

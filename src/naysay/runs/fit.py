@@ -20,6 +20,7 @@ from naysay.audit import Audit, audit
 from naysay.augmentation import Report as Sharing
 from naysay.augmentation import augment_report
 from naysay.errors import InputError
+from naysay.estimation import estimate_transition
 from naysay.runs.labelled import Labelled
 from naysay.runs.settings import Settings
 from naysay.runs.space import Space, find_space
@@ -177,18 +178,8 @@ def split(comp: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def estimated_transition(given: Tensor, space: Space, rows: Tensor, seed: int) -> Tensor:
-    """T (K, K) as an audit of the training `rows` alone estimates it: the held-out labels judge what was fitted, so
-    they take no part.
-    """
-    found = audit(given, features=space.features[rows.numpy()], metric=space.metric, seed=seed)
-    near = found.neighbourhood
-    if near is None or not near.told:
-        why = "; ".join(found.not_told) or "an item's neighbours say nothing about its labels in this space"
-        raise InputError(
-            f"how labels come about cannot be estimated here: {why} Assume uniform labels, or give other features."
-        )
-    T = torch.tensor(near.transition, dtype=torch.float64)
-    return T / T.sum(1, keepdim=True)
+    """T (K, K), estimated from the training `rows` alone: the held-out labels judge what was fitted."""
+    return estimate_transition(given, space.features[rows.numpy()], metric=space.metric, seed=seed).T
 
 
 def _first(fabric: "Fabric | None", value: Tensor | None) -> Any:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from naysay.audit.shares import MEDIUM
+from naysay.statistics import MEDIUM
 from naysay.runs.fit import Fitted
 from naysay.selection import Comparison
 from naysay.training import Trained
