@@ -1,4 +1,4 @@
-"""Counts with their uncertainty: shares with Wilson intervals, and counts against what was expected by a chi-square test.
+"""Counts with their uncertainty: shares with Wilson intervals, and a chi-square test against what was expected.
 
 A test on a million labels finds every deviation "significant", so each comes with its size: `Fit.effect` is Cohen's w,
 the root mean square of (observed / expected - 1) over the expected distribution. 0.1 says that a typical class is named
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Share:
-    """`count` out of `of`, as a `value` with its 95 % interval (Wilson 1927): honest at 0, at 1 and for small numbers."""
+    """`count` out of `of`, a `value` with its 95 % interval (Wilson 1927): honest at 0, at 1 and for small numbers."""
 
     count: int
     of: int

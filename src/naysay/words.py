@@ -1,4 +1,4 @@
-"""Names and numbers as sentences say them: percent, plurals, lists, a value with its error. It knows nothing of labels."""
+"""Names and numbers as sentences say them: percent, plurals, lists, a value with its error."""
 
 from collections.abc import Iterable, Sequence
 
@@ -26,9 +26,9 @@ def joined(names: Sequence[str]) -> str:
 
 def few(names: Iterable[object], most: int = 8, total: int | None = None) -> str:
     """The first `most` of the names, and how many more there are of `total` (or of the names): "a, b and 3 more"."""
-    names = [str(name) for name in names]
-    more = (len(names) if total is None else total) - min(len(names), most)
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    said = [str(name) for name in names]
+    more = (len(said) if total is None else total) - min(len(said), most)
+    return ", ".join(said[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def shortened(text: str, letters: int = 40) -> str:

@@ -1,4 +1,4 @@
-"""What to do about it: plain sentences chosen by rules from what an audit found. Each threshold stands with its reason."""
+"""What to do about it: plain sentences, chosen by rules from what an audit found, each threshold with its reason."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -80,7 +80,7 @@ def _unlabelled(audit: "Audit") -> Found:
 def _few_labels(audit: "Audit") -> Found:
     coverage = audit.coverage
     held = HELD_OUT * (coverage.items - coverage.unlabelled.count)
-    # the estimated accuracy's standard error: (K - 1) times that of the share q = (1 - accuracy) / (K - 1) of label hits
+    # of the estimated accuracy: (K - 1) times the standard error of the share (1 - accuracy) / (K - 1) of label hits
     error = math.sqrt((1 - ACCURACY) * (coverage.classes - 1 - (1 - ACCURACY)) / held)
     if error > BLURRED:
         yield (

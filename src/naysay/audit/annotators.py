@@ -1,4 +1,4 @@
-"""Who gave the labels: the long table as arrays, and of each annotator how much, how evenly, and in agreement with whom.
+"""Who gave the labels: the long table as arrays, and how much, how evenly and in what agreement annotators name.
 
 Two annotators who name different classes of one item do not contradict each other: both may be right. Agreement above 1
 / (K - 1), which independent, even naming of wrong classes gives, shows shared habits (the most obviously wrong class)
@@ -187,7 +187,7 @@ def _against(item: Counts, label: Counts, who: Counts, likely: Counts | None, n_
 def read(
     table: Any, classes: Sequence[Any], items: Sequence[Any], *, item: str, label: str, annotator: str, options: str
 ) -> Rows:
-    """The distinct labels of a long table; it may lack the columns `annotator` and `options`; empty cells say nothing."""
+    """The distinct labels of a long table, in which `annotator` and `options` may lack; empty labels say nothing."""
     shown = column(table, options) if has(table, options) else None
     what, whose = column(table, label), column(table, item)
     no_item, no_label = _missing(whose, item), _missing(what, label)

@@ -1,4 +1,4 @@
-"""The audit: what the labels are like, before any training, as a tree of frozen records with three forms (see `audit`)."""
+"""The audit: what the labels are like before any training, as a tree of frozen records with three forms."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Neighborhood(Estimate):
 
 @dataclass(frozen=True)
 class Audit:
-    """What the labels are like. A part is None where nothing was given to tell it from; `not_told` says what and why."""
+    """What the labels are like. A part that nothing was given for is None; `not_told` says what and why."""
 
     classes: tuple[str, ...]
     coverage: Coverage

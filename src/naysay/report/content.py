@@ -74,7 +74,8 @@ def as_html(content: Content, whole: bool = False) -> str:
     style = (ASSETS / "content.css").read_text(encoding="utf-8").strip()
     limits = {"most_rows": PAGE_ROWS, "most_columns": PAGE_COLUMNS}
     section = template("content.html.j2").render(content=content, style=style, **limits).strip()
-    return template("content_page.html.j2").render(title=content.title, section=section) if whole else section
+    page = template("content_page.html.j2").render(title=content.title, section=section) if whole else section
+    return str(page)
 
 
 def as_text(content: Content) -> str:

@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from naysay import __version__, files
-from naysay.report.data import Report
-from naysay.report.dots import draw_dots
-from naysay.report.heat import draw_heat, scale
-from naysay.report.items import SMALL, view
 from naysay.report.lines import draw_curves
+from naysay.report.map import draw_map
+from naysay.report.mass import SMALL, draw_heat, scale, view
 from naysay.report.numerals import show, show_value, show_with_unit
-from naysay.report.results import tabulate
-from naysay.report.scatter import draw_map
+from naysay.report.records import Report
+from naysay.report.results import draw_dots, tabulate
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -43,8 +41,7 @@ SECTIONS = (
 def write(report: Report, path: str | os.PathLike[str]) -> Path:
     """Write the page to `path`, whole or not at all, and give back the path; a page already there is replaced."""
     path = Path(path)
-    # a file name that is no valid text (a lone surrogate) becomes a character reference, which shows as a replacement
-    # character
+    # a file name that is no valid text (a lone surrogate) becomes a reference, shown as a replacement character
     content = render(report).encode("utf-8", "xmlcharrefreplace")
     files.replace(path, content, "Give the path of a file in a folder you own.")
     return path
@@ -81,10 +78,9 @@ def render(report: Report) -> str:
     )
     return page
 
+
 def _draw(report: Report) -> dict[str, Any]:
-    """Each section's content as the template takes it, empty where there is none; audit is HTML by the agreement in
-    `Report`.
-    """
+    """Each section's content as the template takes it, empty where there is none; audit is HTML (see `Report`)."""
     from markupsafe import Markup
 
     full = scale(report.heat_maps)
@@ -105,9 +101,8 @@ def _draw(report: Report) -> dict[str, Any]:
 
 def _hover(drawn: dict[str, Any]) -> dict[str, Any]:
     """What the script needs to find a figure's points under the pointer; the words it takes from the page."""
-    charts = {
-        f"{part}-{index}": chart.hover for part in ("learning", "sharing") for index, chart in enumerate(drawn[part])
-    }
+    parts = ("learning", "sharing")
+    charts = {f"{part}-{index}": chart.hover for part in parts for index, chart in enumerate(drawn[part])}
     return {"charts": charts, "map": drawn["map"].hover if drawn["map"] else None}
 
 
@@ -131,9 +126,6 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     """A nested config as lines: {"optimizer": {"lr": 0.1}} becomes ("optimizer.lr", "0.1")."""
     lines: list[tuple[str, str]] = []
     for name, value in config.items():
-        lines += (
-            _flat(value, f"{prefix}{name}.")
-            if isinstance(value, Mapping) and value
-            else [(f"{prefix}{name}", str(value))]
-        )
+        nested = isinstance(value, Mapping) and value
+        lines += _flat(value, f"{prefix}{name}.") if nested else [(f"{prefix}{name}", str(value))]
     return lines

@@ -23,10 +23,9 @@ from torch import Tensor
 
 from naysay import report as page
 from naysay.errors import InputError
-from naysay.runs.account import account
+from naysay.runs.account import account, probabilities
 from naysay.runs.fit import Fitted
 from naysay.runs.labelled import Labelled
-from naysay.runs.predict import probabilities
 from naysay.runs.report import build
 from naysay.runs.results import plain, results, verdict
 from naysay.training import Predictor
