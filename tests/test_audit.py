@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from naysay import labels, transition
 from naysay.audit import audit
+from naysay.errors import InputError
 from naysay.estimation import label_counts
 from naysay.statistics import fit, share
-from naysay.errors import InputError
 
 
 def drawn(n, T, seed=0, shares=None, n_labels=1):

@@ -127,3 +127,29 @@ def test_explicit_sharing_keeps_noise_gives_labels_to_the_unlabelled_and_knows_i
     assert torch.equal(explicit_sharing(comp, torch.tensor([0, 3]), fraction=0.0), comp)
     with pytest.raises(InputError, match="fraction must be 0 to 1; got 2"):
         explicit_sharing(comp, torch.tensor([0, 3]), fraction=2)
+
+
+def test_every_figure_that_is_measured_stands_in_the_table_once():
+    points, comp, y = example()
+
+    class Model:
+        def logits(self, x):
+            return points
+
+        def represent(self, x):
+            return points
+
+        def decode(self, logits):
+            return logits.argmax(1)
+
+    class Moment:
+        epoch, last, predictor = 1, True, Model()
+
+    observe = metrics.oracle_observer(points, comp, y, x_test=points, y_test=y, augmented=comp, noise_neighbors=5)
+    names = [name for figure in metrics.FIGURES for name in (figure.name, *figure.also)]
+    assert len(names) == len(set(names))
+    assert set(observe(Moment)) <= set(names)
+    # a run and the laboratory have one figure under two keys
+    assert metrics.find_figure("wrong_mass") is metrics.find_figure("mass_on_true")
+    assert metrics.find_figure("augmented_accuracy").words == "least named class is true"
+    assert metrics.find_figure("knn_accuracy").words == "knn accuracy"

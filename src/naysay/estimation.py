@@ -116,7 +116,7 @@ def estimate_transition(
     why = too_few(len(rows), comp.shape[1])
     if why or (features is None and graph is None):
         raise _refused(why or "neighbours are needed, so pass features, or a graph.")
-    return ask_neighbors(comp, counts, rows, features, graph, metric=metric, seed=seed)[0]
+    return ask_neighbors(comp, counts, rows, features, graph, metric, seed)[0]
 
 
 def _refused(why: str) -> InputError:
@@ -197,7 +197,6 @@ def ask_neighbors(
     rows: Counts,
     features: Any,
     graph: neighbors.Graph | None,
-    *,
     metric: str,
     seed: int,
 ) -> tuple[Estimate, Counts]:
@@ -205,15 +204,36 @@ def ask_neighbors(
 
     The latter are (n,): each row's likely class, -1 where it is not clear or the row was not asked.
     """
-    likely = np.full(len(counts), -1)
-    labelled = int(counts.any(1).sum())
-    if graph is not None:
-        estimate, likely[rows] = _estimate(graph.to("cpu"), comp, counts, rows, labelled, seed)
-    else:
-        among = _graph_of(features[rows], metric, comp.shape[1])
-        taken = comp[torch.from_numpy(rows)]
-        estimate, likely[rows] = _estimate(among, taken, counts[rows], np.arange(len(rows)), labelled, seed)
-    return estimate, likely
+    pointed, labelled, n_classes = np.full(len(counts), -1), int(counts.any(1).sum()), counts.shape[1]
+    asked = rows
+    if graph is None:
+        graph = _graph_of(features[rows], metric, n_classes)
+        comp, counts, asked = comp[torch.from_numpy(rows)], counts[rows], np.arange(len(rows))
+    marginal = counts.sum(0) / counts.sum()
+    likely, clear = likely_classes(others_say(graph.to("cpu"), comp, asked, seed), marginal, graph.k)
+    reached, own = likely != -1, counts[asked]
+    by_class, clearly = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
+    np.add.at(by_class, likely[reached], own[reached])
+    np.add.at(clearly, likely[clear], own[clear])
+    everywhere = share(int(np.trace(by_class)), int(by_class.sum()))
+    chance = float((by_class.sum(1) / max(by_class.sum(), 1) * marginal).sum())
+    error = math.sqrt(chance * (1 - chance) / max(everywhere.of, 1))
+    estimate = Estimate(
+        rows=len(rows),
+        labelled=labelled,
+        neighbors=graph.k,
+        clear=int(clear.sum()),
+        told=everywhere.of > 0 and chance - everywhere.value > TOLD * error,
+        foresight=1 - everywhere.value / chance if everywhere.of else 0.0,
+        noise=share(int(np.trace(clearly)), int(clearly.sum())),
+        noise_everywhere=everywhere,
+        random=1 / n_classes,
+        bias=_bias(by_class),
+        transition=_transition(by_class, clearly),
+        class_shares=tuple((np.bincount(likely[reached], minlength=n_classes) / max(int(reached.sum()), 1)).tolist()),
+    )
+    pointed[rows] = np.where(clear, likely, -1)
+    return estimate, pointed
 
 
 def _graph_of(features: Any, metric: str, n_classes: int) -> neighbors.Graph:
@@ -253,37 +273,6 @@ def likely_classes(shared: Floats, marginal: Floats, k: int) -> tuple[Counts, ND
         members = np.flatnonzero(likely == y)
         clear[members[np.argsort(-lead[members], kind="stable")[: math.ceil(CLEAR * len(members))]]] = True
     return likely, clear & (lead > 0)
-
-
-def _estimate(
-    graph: neighbors.Graph, comp: Tensor, counts: LabelCounts, rows: Counts, labelled: int, seed: int
-) -> tuple[Estimate, Counts]:
-    """What neighbours say of `rows` of the graph's rows, and the likely class of each, -1 where it is not clear."""
-    n_classes = counts.shape[1]
-    marginal = counts.sum(0) / counts.sum()
-    likely, clear = likely_classes(others_say(graph, comp, rows, seed), marginal, graph.k)
-    reached, own = likely != -1, counts[rows]
-    by_class, clearly = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
-    np.add.at(by_class, likely[reached], own[reached])
-    np.add.at(clearly, likely[clear], own[clear])
-    everywhere = share(int(np.trace(by_class)), int(by_class.sum()))
-    chance = float((by_class.sum(1) / max(by_class.sum(), 1) * marginal).sum())
-    error = math.sqrt(chance * (1 - chance) / max(everywhere.of, 1))
-    estimate = Estimate(
-        rows=len(rows),
-        labelled=labelled,
-        neighbors=graph.k,
-        clear=int(clear.sum()),
-        told=everywhere.of > 0 and chance - everywhere.value > TOLD * error,
-        foresight=1 - everywhere.value / chance if everywhere.of else 0.0,
-        noise=share(int(np.trace(clearly)), int(clearly.sum())),
-        noise_everywhere=everywhere,
-        random=1 / n_classes,
-        bias=_bias(by_class),
-        transition=_transition(by_class, clearly),
-        class_shares=tuple((np.bincount(likely[reached], minlength=n_classes) / max(int(reached.sum()), 1)).tolist()),
-    )
-    return estimate, np.where(clear, likely, -1)
 
 
 def _bias(by_class: Floats) -> Fit:

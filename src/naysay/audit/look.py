@@ -130,7 +130,7 @@ def audit(
         rows = read(table, classes, items, item=item, label=label, annotator=annotator, options=options)
     given = _given(comp, rows, classes, items)
     estimation.check(features, graph, len(given.counts), sample)
-    near, likely, not_told = _ask_neighbors(given, features, graph, metric=metric, sample=sample, seed=seed)
+    near, likely, not_told = _ask_neighbors(given, features, graph, metric, sample, seed)
     repeats = (None, False) if rows is None else (rows.repeated, rows.annotators is not None)
     found = Audit(
         classes=given.classes,
@@ -186,7 +186,7 @@ def _check_same(counts: LabelCounts, comp: NDArray[Any], items: Sequence[Any]) -
 
 
 def _ask_neighbors(
-    given: Given, features: Any, graph: neighbors.Graph | None, *, metric: str, sample: int, seed: int
+    given: Given, features: Any, graph: neighbors.Graph | None, metric: str, sample: int, seed: int
 ) -> tuple[Neighborhood | None, Counts | None, tuple[str, ...]]:
     """What neighbours say, each item's likely class (n,), and, where they cannot be asked, why."""
     no_features = (
@@ -197,7 +197,7 @@ def _ask_neighbors(
     why = no_features if features is None and graph is None else estimation.too_few(len(rows), len(given.classes))
     if why:
         return None, None, (why,)
-    near, likely = estimation.ask_neighbors(given.comp, given.counts, rows, features, graph, metric=metric, seed=seed)
+    near, likely = estimation.ask_neighbors(given.comp, given.counts, rows, features, graph, metric, seed)
     return Neighborhood(**vars(near), suspects=_suspects(given, likely, seed)), likely, ()
 
 
