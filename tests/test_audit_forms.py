@@ -191,8 +191,8 @@ def test_the_json_has_the_keys_that_run_folders_have():
 @pytest.mark.parametrize(("n_classes", "in_text", "in_page"), [(12, True, True), (13, False, True), (31, False, False)])
 def test_a_matrix_that_is_too_wide_is_said_to_be(n_classes, in_text, in_page):
     y = np.arange(150 * n_classes) % n_classes
-    comp = labels.from_indices(transition.sample(y, transition.uniform(n_classes), 1), n_classes)
-    found = audit(comp, features=np.eye(n_classes, dtype=np.float32)[y])
+    comp = labels.from_indices(transition.sample(y, transition.uniform(n_classes), 3), n_classes)
+    found = audit(comp, features=np.random.default_rng(0).normal(np.eye(n_classes)[y], 0.1))
     too_wide = f"{n_classes} columns are too wide for a"
     assert (too_wide in found.as_text()) is not in_text
     assert (too_wide in found.as_html()) is not in_page
