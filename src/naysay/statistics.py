@@ -49,17 +49,12 @@ def share(count: int, of: int) -> Share:
     """The share `count` / `of` with its Wilson interval; of nothing, anything is possible: 0 within [0, 1]."""
     if of == 0:
         return Share(0, 0, 0.0, 0.0, 1.0)
-    low, high = wilson(np.array([count]), np.array([of]))
-    return Share(int(count), int(of), count / of, float(low[0]), float(high[0]))
-
-
-def wilson(count: Counts, of: Counts) -> tuple[Floats, Floats]:
-    """Both ends (n,) of the 95 % intervals of the shares count / of, (n,) each, `of` at least 1."""
     p, z2 = count / of, Z95**2
     centre = (p + z2 / (2 * of)) / (1 + z2 / of)
-    half = Z95 / (1 + z2 / of) * np.sqrt(p * (1 - p) / of + z2 / (4 * of.astype(np.float64) ** 2))
+    half = Z95 / (1 + z2 / of) * math.sqrt(p * (1 - p) / of + z2 / (4 * of**2))
     # at p = 0 and p = 1 the end is 0 or 1 exactly; rounding would leave 1e-18
-    return np.where(count == 0, 0.0, centre - half).clip(0, 1), np.where(count == of, 1.0, centre + half).clip(0, 1)
+    low, high = 0.0 if count == 0 else centre - half, 1.0 if count == of else centre + half
+    return Share(count, of, p, max(low, 0.0), min(high, 1.0))
 
 
 def at_least(count: Counts, of: Counts, rate: Floats) -> Floats:

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal, get_args
 
 from naysay.statistics import MEDIUM, SMALL
 from naysay.words import count, few, percent, quoted
@@ -31,49 +32,45 @@ class Advice:
     text: str
 
 
+act, look, fine = (partial(Advice, level) for level in get_args(Level))
+Found = Iterator[Advice]
+
+
 def advise(audit: "Audit") -> tuple[Advice, ...]:
     """What the rules say of an audit, the most pressing first."""
-    found = [Advice(level, text) for rule in RULES for level, text in rule(audit)]
+    found = [advice for rule in RULES for advice in rule(audit)]
     if not any(advice.level == "act" for advice in found):
-        start = "Nothing stands in the way of training: start with the loss scl-nl and the scheme dms."
-        found.append(Advice("fine", start))
-    return tuple(sorted(found, key=lambda advice: ("act", "look", "fine").index(advice.level)))
-
-
-Found = Iterator[tuple[Level, str]]
+        found.append(fine("Nothing stands in the way of training: start with the loss scl-nl and the scheme dms."))
+    return tuple(sorted(found, key=lambda advice: get_args(Level).index(advice.level)))
 
 
 def _contradictions(audit: "Audit") -> Found:
     coverage, twice = audit.coverage, audit.duplicates
     if coverage.contradicting:
         such = few(map(quoted, coverage.contradicting_items), NAMED, coverage.contradicting)
-        yield (
-            "act",
+        yield act(
             f"{count(coverage.contradicting, 'item')} with every class named as wrong ({such}): take the labels again, "
-            'or pass contradictions="unlabel" to leave them to their neighbours.',
+            'or pass contradictions="unlabel" to leave them to their neighbours.'
         )
     if twice.conflicting:
-        yield (
-            "act",
+        yield act(
             f"{count(twice.conflicting, 'group')} of items with the same features whose labels together name every "
             f"class (such as {few(map(quoted, twice.examples[0]), NAMED)}): one of those labels is wrong, or the "
-            "features leave out what matters.",
+            "features leave out what matters."
         )
     if coverage.solved:
-        yield (
-            "fine",
+        yield fine(
             f"{count(coverage.solved, 'item')} with all classes but one named: their class is known if the labels are "
-            "right, so they can serve to check a model.",
+            "right, so they can serve to check a model."
         )
 
 
 def _unlabelled(audit: "Audit") -> Found:
     unlabelled = audit.coverage.unlabelled
     if unlabelled.value > UNLABELLED:
-        yield (
-            "look",
+        yield look(
             f"{percent(unlabelled.value, 0)} of the items have no label: sharing labels between neighbours "
-            "(naysay.augment, scheme dms) gives them some, training without it ignores them.",
+            "(naysay.augment, scheme dms) gives them some, training without it ignores them."
         )
 
 
@@ -83,11 +80,10 @@ def _few_labels(audit: "Audit") -> Found:
     # of the estimated accuracy: (K - 1) times the standard error of the share (1 - accuracy) / (K - 1) of label hits
     error = math.sqrt((1 - ACCURACY) * (coverage.classes - 1 - (1 - ACCURACY)) / held)
     if error > BLURRED:
-        yield (
-            "look",
+        yield look(
             "There are few labels for choosing settings: on a held-out tenth the estimated accuracy has a standard "
             f"error of about {100 * error:.0f} points. Compare settings on the same rows, hold out more, or keep the "
-            "default settings.",
+            "default settings."
         )
 
 
@@ -100,36 +96,33 @@ def _bias(audit: "Audit") -> Found:
             "than even naming would"
         )
         if near.bias.effect_low > MEDIUM:
-            yield (
-                "act",
+            yield act(
                 f"The labels are biased: {effect} ({_between(near.bias.effect_low, near.bias.effect_high)}). Losses "
                 "that assume even naming (pc, l-w, and ure and ure-ga without a T) will be off: take scl-nl, or fwd "
                 "with the estimated T, and compare the two by the criterion scel, because the stronger the bias, the "
-                "rougher that T.",
+                "rougher that T."
             )
         elif near.bias.effect_low > SMALL:
             better = "scl-nl takes that well; compare it with fwd and the estimated T."
-            yield "look", f"The labels are somewhat biased: {effect}. {better}"
+            yield look(f"The labels are somewhat biased: {effect}. {better}")
     elif high:
-        yield (
-            "act",
+        yield act(
             f"The labels are biased towards {few(high, NAMED)}: no even naming gives a class that large a share. Take "
             "scl-nl rather than ure, and audit with features that tell the classes apart to have the transition T "
-            "estimated.",
+            "estimated."
         )
     elif audit.marginals.uniform.effect_low > SMALL:
         why = "by bias or because they are unequally frequent"
-        yield "look", f"The classes are named unequally, {why}; with features the audit can tell which."
+        yield look(f"The classes are named unequally, {why}; with features the audit can tell which.")
 
 
 def _noise(audit: "Audit") -> Found:
     near = audit.neighbourhood
     if near is not None and not near.told:
-        yield (
-            "act",
+        yield act(
             "An item's neighbours say nothing about its labels: either these features do not hold the classes, or the "
             "labels were named at random. Sharing labels between such neighbours would not help; try other features "
-            "(naysay pretrain, or embeddings) first.",
+            "(naysay pretrain, or embeddings) first."
         )
     elif near is not None and near.noise.low > NOISE * near.random:
         cause = (
@@ -137,12 +130,11 @@ def _noise(audit: "Audit") -> Found:
             if near.foresight < FORESIGHT
             else "Some of that may be features that mix classes, the rest is wrong labels"
         )
-        yield (
-            "act",
+        yield act(
             f"Up to {percent(near.noise.value)} of the labels ({_between(near.noise.low, near.noise.high, 1)}) name "
             "the class that their neighbours point to, where labels named at random would have "
             f"{percent(near.random)}. {cause}: look at the suspected items. Share labels between neighbours (dms or "
-            "rms) and take scl-nl; ure and ure-ga amplify noise.",
+            "rms) and take scl-nl; ure and ure-ga amplify noise."
         )
 
 
@@ -150,36 +142,34 @@ def _annotators(audit: "Audit") -> Found:
     rows = () if audit.annotators is None else audit.annotators.rows
     wrong = [(row.name, row.suspected) for row in rows if row.suspected and row.contradicts_neighbours]
     for name, suspected in wrong[:NAMED]:
-        yield (
-            "act",
+        yield act(
             f"Annotator {quoted(name)} contradicts the neighbours in {percent(suspected.value, 0)} of "
             f"{suspected.of:,} labels ({_between(suspected.low, suspected.high)}), far more than the others: look at "
-            "their labels, and leave them out if they are wrong.",
+            "their labels, and leave them out if they are wrong."
         )
     lazy = [row for row in rows if row.one_sided]
     for row in lazy[:NAMED]:
-        yield (
-            "act",
+        yield act(
             f"Annotator {quoted(row.name)} names {quoted(row.favourite)} in {percent(row.favourite_share.value, 0)} of "
             f"{row.labels:,} labels: probably without looking. Such labels are mostly true and tell little; leave them "
-            "out or ask again.",
+            "out or ask again."
         )
     more = len(wrong[NAMED:]) + len(lazy[NAMED:])
     if more:
-        yield "act", f"{count(more, 'more annotator')} with the same marks; the table of annotators lists them first."
+        yield act(f"{count(more, 'more annotator')} with the same marks; the table of annotators lists them first.")
 
 
 def _options(audit: "Audit") -> Found:
     shown = audit.shown
     if shown is not None and shown.not_shown:
         what = f"{count(shown.not_shown, 'label')} of a class that was not among the options shown"
-        yield "act", f"{what}: check how the table was joined."
+        yield act(f"{what}: check how the table was joined.")
     if shown is not None and shown.position.effect_low > SMALL:
         first = shown.positions.index(max(shown.positions)) + 1
-        yield (
-            "act" if shown.position.effect_low > MEDIUM else "look",
+        level = act if shown.position.effect_low > MEDIUM else look
+        yield level(
             f"The place in the list decides: option {first} of {len(shown.positions)} is named most. Show the options "
-            "in random order, so that this does not become bias towards classes.",
+            "in random order, so that this does not become bias towards classes."
         )
 
 
@@ -187,31 +177,28 @@ def _duplicates(audit: "Audit") -> Found:
     twice = audit.duplicates
     if twice.repeated_labels and twice.by_whom:
         rows = count(twice.repeated_labels, "row")
-        yield "look", f"{rows} with a label that the same annotator gave the same item before: they count once."
+        yield look(f"{rows} with a label that the same annotator gave the same item before: they count once.")
     if twice.copies and twice.copies > COPIES * audit.coverage.items:
         copies = count(twice.copies, "item")
-        yield (
-            "look",
-            f"{copies} with exactly the features of another: drop them, or keep copies on one side of a split.",
-        )
+        yield look(f"{copies} with exactly the features of another: drop them, or keep copies on one side of a split.")
 
 
 def _classes(audit: "Audit") -> Found:
     never = [quoted(row.name) for row in audit.marginals.classes if row.named.count == 0]
     if never:
         why = "a model is not told what these are not, and may prefer them"
-        yield "look", f"Nobody ever names {few(never, NAMED)}: {why}. Ask about them too."
+        yield look(f"Nobody ever names {few(never, NAMED)}: {why}. Ask about them too.")
     spelled: dict[str, list[str]] = {}
     for name in audit.classes:
         spelled.setdefault("".join(name.split()).casefold(), []).append(quoted(name))
     for alike in spelled.values():
         if len(alike) > 1:
             what = f"The classes {few(alike, NAMED)} differ only in spelling"
-            yield "act", f"{what}: if they are one class, give it one name."
+            yield act(f"{what}: if they are one class, give it one name.")
 
 
 def _not_told(audit: "Audit") -> Found:
-    yield from (("look", reason) for reason in audit.not_told)
+    yield from map(look, audit.not_told)
 
 
 RULES: tuple[Callable[["Audit"], Found], ...] = (

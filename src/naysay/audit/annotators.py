@@ -90,7 +90,7 @@ class Shown:
     position: Fit
 
 
-def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts | None) -> Annotators | None:
+def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts) -> Annotators | None:
     """The annotators of `rows`; `likely` (n,) is each item's class as clear neighbours tell it, -1 where they don't."""
     if rows.annotators is None:
         return None
@@ -161,8 +161,6 @@ def tails(wrong: Counts, judged: Counts) -> Floats:
 
 def _pairs(item: Counts, label: Counts, who: Counts, n_classes: int, n_people: int) -> tuple[Counts, Counts]:
     """For each annotator, how many labels of others on the same items name the same class, and how many there are."""
-    if not len(item):
-        return np.zeros(n_people, np.int64), np.zeros(n_people, np.int64)
     same = _group_sizes(item * n_classes + label) - 1
     others = _group_sizes(item) - _group_sizes(item * n_people + who)
     return np.bincount(who, same, n_people).astype(np.int64), np.bincount(who, others, n_people).astype(np.int64)
@@ -175,10 +173,8 @@ def _group_sizes(keys: Counts) -> Counts:
     return sizes
 
 
-def _against(item: Counts, label: Counts, who: Counts, likely: Counts | None, n_people: int) -> tuple[Counts, Counts]:
+def _against(item: Counts, label: Counts, who: Counts, likely: Counts, n_people: int) -> tuple[Counts, Counts]:
     """For each annotator, how many labels name their item's `likely` class, and how many can be judged so."""
-    if likely is None:
-        return np.zeros(n_people, np.int64), np.zeros(n_people, np.int64)
     clear = likely[item] != NOBODY
     wrong = clear & (label == likely[item])
     return np.bincount(who[wrong], minlength=n_people), np.bincount(who[clear], minlength=n_people)

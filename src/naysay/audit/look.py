@@ -1,5 +1,6 @@
 """The audit: what the labels are like before any training, as a tree of frozen records with three forms."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -55,7 +56,7 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """The audit as dicts, lists, strings, numbers, booleans and None; `from_dict` reads it back."""
-        plain: dict[str, Any] = _listed(asdict(self))
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # tuples become lists, as a file would have them
         return plain
 
     @classmethod
@@ -78,13 +79,6 @@ class Audit:
     def as_html(self) -> str:
         """The audit as one self-contained <section>, to be put into a page."""
         return as_html(content(self))
-
-
-def _listed(value: Any) -> Any:
-    """Tuples as lists, all the way down: what JSON would give back."""
-    if isinstance(value, dict):
-        return {key: _listed(part) for key, part in value.items()}
-    return [_listed(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def audit_page(audit: Audit) -> str:
@@ -187,8 +181,8 @@ def _check_same(counts: LabelCounts, comp: NDArray[Any], items: Sequence[Any]) -
 
 def _ask_neighbors(
     given: Given, features: Any, graph: neighbors.Graph | None, metric: str, sample: int, seed: int
-) -> tuple[Neighborhood | None, Counts | None, tuple[str, ...]]:
-    """What neighbours say, each item's likely class (n,), and, where they cannot be asked, why."""
+) -> tuple[Neighborhood | None, Counts, tuple[str, ...]]:
+    """What neighbours say, each item's likely class (n,) or -1, and, where they cannot be asked, why."""
     no_features = (
         "Without features nothing can be said about wrong labels: pass features, or a graph, to have noise and bias "
         "estimated."
@@ -196,7 +190,7 @@ def _ask_neighbors(
     rows = estimation.sample_rows(given.counts, sample, seed)
     why = no_features if features is None and graph is None else estimation.too_few(len(rows), len(given.classes))
     if why:
-        return None, None, (why,)
+        return None, np.full(len(given.counts), -1), (why,)
     near, likely = estimation.ask_neighbors(given.comp, given.counts, rows, features, graph, metric, seed)
     return Neighborhood(**vars(near), suspects=_suspects(given, likely, seed)), likely, ()
 
