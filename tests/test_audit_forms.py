@@ -158,7 +158,7 @@ def said(found):
     yield whole.opening
     for part in (whole.to_do, *whole.parts):
         yield part.title
-        yield from (mark.text for mark in part.marks)
+        yield from (advice.text for advice in part.advice)
         for one in part.says:
             if isinstance(one, str):
                 yield one

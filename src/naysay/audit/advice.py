@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
+from naysay.report.content import Advice, Level
 from naysay.statistics import MEDIUM, SMALL
 from naysay.words import count, few, percent, quoted
 
 if TYPE_CHECKING:
     from naysay.audit.look import Audit
-
-Level = Literal["act", "look", "fine"]
 
 UNLABELLED = 0.05  # below this, leaving unlabelled items out costs less than any choice of loss
 # of the noise of random labels (1 / K): features that mix classes alone look like 0.07 (CIFAR-10, kNN accuracy 82 %)
@@ -22,15 +20,6 @@ FORESIGHT = 0.5  # neighbours that avoid the likely class less than half of what
 HELD_OUT, ACCURACY, BLURRED = 0.1, 0.8, 0.05
 COPIES = 0.01  # a hundredth of copies, split between training and held-out rows, flatters an estimate by a point
 NAMED = 5  # names in one sentence
-
-
-@dataclass(frozen=True)
-class Advice:
-    """One sentence or two: `act` on it before training, `look` into it, or all is `fine`."""
-
-    level: Level
-    text: str
-
 
 act, look, fine = (partial(Advice, level) for level in get_args(Level))
 Found = Iterator[Advice]

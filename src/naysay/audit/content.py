@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from naysay.report.content import Content, Field, Mark, Part, Table
+from naysay.report.content import Content, Field, Part, Table
 from naysay.statistics import Fit, Share, size
 from naysay.words import count, few, percent, shortened
 
@@ -19,7 +19,7 @@ def content(audit: "Audit") -> Content:
     """The whole audit."""
     coverage = audit.coverage
     found = f"{count(coverage.items, 'item')}, {coverage.classes} classes, {count(coverage.labels, 'label')}."
-    to_do = Part("What to do", marks=[Mark(advice.level, advice.text) for advice in audit.advice])
+    to_do = Part("What to do", advice=audit.advice)
     return Content("Audit of complementary labels", f"{found} Intervals in [ ] are 95 %.", to_do, tuple(_parts(audit)))
 
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from naysay import estimation, labels, neighbors
-from naysay.audit.advice import Advice, advise
+from naysay.audit.advice import advise
 from naysay.audit.annotators import Annotators, Rows, Shown, annotators, class_names, read, shown
 from naysay.audit.content import content
 from naysay.audit.counts import Coverage, Duplicates, Given, Marginals, coverage, duplicates, marginals
 from naysay.errors import InputError
 from naysay.estimation import SAMPLE, Estimate, LabelCounts
-from naysay.report.content import as_html, as_text
+from naysay.report.content import Advice, as_html, as_text
 from naysay.seeds import stream
 from naysay.statistics import Counts
 

@@ -1,7 +1,7 @@
 """What is said in words and tables, said once: titled parts, drawn as HTML for a page and by rich for a terminal.
 
 Whoever has something to tell (the audit) makes these records and chooses no markup: sentences, tables with what their
-columns are, and lines marked by how pressing they are. Names come from files: jinja2 escapes everything, and a terminal
+columns are, and advice by how pressing it is. Names come from files: jinja2 escapes everything, and a terminal
 gets printable characters only. Bars and shades repeat what numbers say, so nothing is told by colour alone.
 """
 
@@ -18,6 +18,7 @@ TEXT_ROWS, PAGE_ROWS = 20, 50  # rows of a table that are shown
 TEXT_COLUMNS, PAGE_COLUMNS = 13, 31  # a wider table is not drawn
 
 Kind = Literal["name", "text", "number", "bar", "shade"]
+Level = Literal["act", "look", "fine"]
 
 
 @dataclass(frozen=True)
@@ -38,20 +39,20 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A sentence or two with a word that says how pressing they are."""
+class Advice:
+    """One sentence or two: `act` on it before training, `look` into it, or all is `fine`."""
 
-    word: Literal["act", "look", "fine"]
+    level: Level
     text: str
 
 
 @dataclass(frozen=True)
 class Part:
-    """A title with paragraphs and tables under it, or with marked lines."""
+    """A title with paragraphs and tables under it, or with advice."""
 
     title: str
     says: Sequence[str | Table] = ()
-    marks: Sequence[Mark] = ()
+    advice: Sequence[Advice] = ()
 
 
 @dataclass(frozen=True)
@@ -114,11 +115,11 @@ def _drawn(part: Part) -> Iterator[Any]:
         yield Padding(_text(said) if isinstance(said, str) else _grid(said), (0, 0, 0, 2))
         if isinstance(said, Table) and len(said.rows) > TEXT_ROWS:
             yield f"  ... and {len(said.rows) - TEXT_ROWS:,} more"
-    if part.marks:
+    if part.advice:
         lines = Grid.grid(padding=(0, 1, 0, 0))
         lines.add_column(width=5)
-        for mark in part.marks:
-            lines.add_row(mark.word, _text(mark.text))
+        for advice in part.advice:
+            lines.add_row(advice.level, _text(advice.text))
         yield Padding(lines, (0, 0, 0, 2))
 
 

@@ -3,47 +3,21 @@
 The lines are SVG paths in a box of 1000 x 1000 that the page stretches; ticks are text at a percentage of its sides.
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from naysay.report.numerals import Tick, axis_ticks, show, show_with_unit, tick_digits, ticks, widen
-from naysay.report.records import Array, Curves, floats
+from naysay.report.records import Array, Curves, Drawn, floats
 
 BOX = 1000
 DASHES = ("", "7 4", "2 4", "11 4 2 4")  # colour is never the only difference between two lines
 
 
-@dataclass(frozen=True)
-class Line:
-    """A series as SVG: its path, its points with gaps around them, its band, dash and colour, and its last value."""
+def draw_curves(curves: Curves) -> Drawn | None:
+    """The chart of `curves`, or None where nothing was measured.
 
-    name: str
-    path: str
-    lone: str
-    band: str
-    dash: str
-    colour: int
-    last: str
-    needs_truth: bool
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A drawn line chart: lines, ticks, what is seen in words, the data table's rows, and where hovering looks."""
-
-    source: Curves
-    lines: list[Line]
-    x_ticks: list[Tick]
-    y_ticks: list[Tick]
-    sentence: str
-    rows: list[list[str]]
-    hover: dict[str, Any]
-
-
-def draw_curves(curves: Curves) -> Chart | None:
-    """The chart of `curves`, or None where nothing was measured."""
+    Lines as SVG (path, points with gaps around them, band), ticks, what is seen in words, the rows of the data table,
+    and where hovering looks.
+    """
     x, unit = floats(curves.x), curves.unit
     none = np.full(len(x), np.nan)
     # of each series y and both edges of its band, (series, 3, n)
@@ -64,27 +38,29 @@ def draw_curves(curves: Curves) -> Chart | None:
     inner = [tick for tick in ticks(start, end) if tick % 1 == 0 or not whole] if end > start else [start]
     x_digits = 0 if whole or len(inner) < 2 else tick_digits(inner)
     lines = [
-        Line(
-            series.name,
-            _path(px, y),
-            _lone(px, y),
-            _band(px, low, high),
-            DASHES[index % len(DASHES)],
-            index % 10,
-            show_with_unit(_last(ys[index]), unit, digits),
-            series.needs_truth,
-        )
+        {
+            "name": series.name,
+            "path": _path(px, y),
+            "lone": _lone(px, y),
+            "band": _band(px, low, high),
+            "dash": DASHES[index % len(DASHES)],
+            "colour": index % 10,
+            "last": show_with_unit(_last(ys[index]), unit, digits),
+            "needs_truth": series.needs_truth,
+        }
         for index, (series, (y, low, high)) in enumerate(zip(curves.series, heights, strict=True))
     ]
-    return Chart(
-        curves,
-        lines,
-        [Tick((tick - start) / length * 100, show(tick, "", x_digits)) for tick in inner],
-        axis_ticks(bottom, top, unit, lambda y: 100 - (y - bottom) / (top - bottom) * 100),
-        _sentence(curves, x, ys, digits, x_digits),
-        [[show(at, "", x_digits), *(show(y, unit, digits) for y in ys[:, i])] for i, at in enumerate(x.tolist())],
-        {"x": _rounded(px), "y": [_rounded(y) for y, _, _ in heights], "colours": [line.colour for line in lines]},
-    )
+    hover = {"x": _rounded(px), "y": [_rounded(y) for y, _, _ in heights]}
+    cells = [[show(at, "", x_digits), *(show(y, unit, digits) for y in ys[:, i])] for i, at in enumerate(x.tolist())]
+    return {
+        "source": curves,
+        "lines": lines,
+        "x_ticks": [Tick((tick - start) / length * 100, show(tick, "", x_digits)) for tick in inner],
+        "y_ticks": axis_ticks(bottom, top, unit, lambda y: 100 - (y - bottom) / (top - bottom) * 100),
+        "sentence": _sentence(curves, x, ys, digits, x_digits),
+        "rows": cells,
+        "hover": {**hover, "colours": [line["colour"] for line in lines]},
+    }
 
 
 def _range(values: Array) -> tuple[float, float]:

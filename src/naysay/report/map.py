@@ -5,7 +5,7 @@ by colour and by shape (50 pairs before one repeats), and each one's name stands
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 
 from naysay.errors import InputError
 from naysay.report.numerals import show, show_with_unit
-from naysay.report.records import Array, FeatureMap, class_name, floats
+from naysay.report.records import Array, Drawn, FeatureMap, class_name, floats
 from naysay.seeds import stream, torch_stream
 
 BOX = 1000  # the map's width; its height follows from the points, whose two axes keep one scale
@@ -77,41 +77,12 @@ def _principal(x: torch.Tensor, seed: int) -> torch.Tensor:
     return basis @ rotation[:, -2:].flip(1)
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """A class on the map: its colour and shape, its points, their middle in percent, whether its name has room there,
-    how many points there are, and its line in the table.
+def draw_map(source: FeatureMap, classes: Sequence[str]) -> Drawn | None:
+    """The map of all points with finite coordinates, or None where there are none.
+
+    A cluster is a predicted class: its mark, its points, their middle in percent, and its line in the table. `mistakes`
+    are the points whose prediction is not the truth, where that is known.
     """
-
-    number: int
-    name: str
-    colour: int
-    shape: str
-    points: str
-    left: float
-    top: float
-    placed: bool
-    count: int
-    cells: list[str]
-
-
-@dataclass(frozen=True)
-class Map:
-    """A drawn feature map; `mistakes` are the points whose prediction is not the truth, where that is known."""
-
-    source: FeatureMap
-    height: int
-    radius: float
-    clusters: list[Cluster]
-    mistakes: str
-    n_mistakes: int
-    columns: list[str]
-    sentence: str
-    hover: dict[str, Any]
-
-
-def draw_map(source: FeatureMap, classes: Sequence[str]) -> Map | None:
-    """The map of all points with finite coordinates, or None where there are none."""
     points = np.asarray(source.points, dtype=float)
     kept = np.flatnonzero(np.isfinite(points).all(1))
     if not len(kept):
@@ -124,34 +95,44 @@ def draw_map(source: FeatureMap, classes: Sequence[str]) -> Map | None:
     columns = ["predicted class", "items"]
     columns += [] if sure is None else ["mean probability, %"]
     columns += [] if truth is None else ["correct, % (truth)"]
-    clusters = []
+    clusters: list[Drawn] = []
     for number in np.unique(predicted).tolist():
         mine = predicted == number
-        middle = np.median(xy[mine], axis=0)
+        middle = np.median(xy[mine], axis=0) / (BOX, height) * 100
         count = int(mine.sum())
         cells = [f"{count:,}"]
         cells += [] if sure is None else [show(float(sure[mine].mean()), "%")]
         cells += [] if truth is None else [show(float(1 - wrong[mine].mean()), "%")]
-        colour, shape = number % 10, SHAPES[(number + number // 10) % len(SHAPES)]
-        left, top = float(middle[0]) / BOX * 100, float(middle[1]) / height * 100
-        name = class_name(classes, number)
-        clusters.append(Cluster(number, name, colour, shape, _points(xy[mine]), left, top, True, count, cells))
-    largest = max(clusters, key=lambda cluster: cluster.count)
-    share = show_with_unit(largest.count / len(kept), "%", 0)
+        clusters.append(
+            {
+                "number": number,
+                "name": class_name(classes, number),
+                "colour": number % 10,
+                "shape": SHAPES[(number + number // 10) % len(SHAPES)],
+                "points": _points(xy[mine]),
+                "left": float(middle[0]),
+                "top": float(middle[1]),
+                "count": count,
+                "cells": cells,
+            }
+        )
+    largest = max(clusters, key=lambda cluster: int(cluster["count"]))
+    share = show_with_unit(largest["count"] / len(kept), "%", 0)
     names = range(len(points)) if source.names is None else source.names
     labels = [] if source.labels is None else [[int(k) for k in source.labels[row] if k >= 0] for row in kept.tolist()]
     mentioned = {*predicted.tolist(), *(label for row in labels for label in row), *([] if truth is None else truth)}
-    return Map(
-        source,
-        height,
-        float(np.interp(np.log10(len(kept)), [2, 3.7], [8.5, 4])),  # fewer points, larger marks
-        _without_overlap(clusters, height),
-        _points(xy[wrong]),
-        int(wrong.sum()),
-        columns,
-        f"{len(kept):,} items in {len(clusters)} predicted classes. The largest is {largest.name} with "
-        f"{largest.count:,} items ({share}).",
-        {
+    return {
+        "source": source,
+        "height": height,
+        "radius": float(np.interp(np.log10(len(kept)), [2, 3.7], [8.5, 4])),  # fewer points, larger marks
+        "clusters": clusters,
+        "placed": _without_overlap(clusters, height),
+        "mistakes": _points(xy[wrong]),
+        "n_mistakes": int(wrong.sum()),
+        "columns": columns,
+        "sentence": f"{len(kept):,} items in {len(clusters)} predicted classes. The largest is {largest['name']} with "
+        f"{largest['count']:,} items ({share}).",
+        "hover": {
             "x": xy[:, 0].tolist(),
             "y": xy[:, 1].tolist(),
             "predicted": predicted.tolist(),
@@ -161,7 +142,7 @@ def draw_map(source: FeatureMap, classes: Sequence[str]) -> Map | None:
             "truth": None if truth is None else truth.tolist(),
             "classes": {str(number): class_name(classes, number) for number in sorted(map(int, mentioned))},
         },
-    )
+    }
 
 
 def _place(points: Array) -> tuple[Array, int]:
@@ -175,17 +156,16 @@ def _place(points: Array) -> tuple[Array, int]:
     return xy.round().astype(int), height
 
 
-def _without_overlap(clusters: list[Cluster], height: int) -> list[Cluster]:
-    """The clusters, of which those keep their name on the map that do not cover that of a larger one."""
-    taken: list[tuple[float, float, float]] = []
-    kept = set()
-    for cluster in sorted(clusters, key=lambda cluster: -cluster.count):
-        x, y = cluster.left / 100 * BOX, cluster.top / 100 * height
-        half = (min(len(cluster.name), 16) * 10 + 16) / 2  # letters of about 10 units on a wide screen, cut off at 16
-        if all(abs(x - left) > half + other or abs(y - top) > 30 for left, top, other in taken):
-            taken.append((x, y, half))
-            kept.add(cluster.number)
-    return [replace(cluster, placed=cluster.number in kept) for cluster in clusters]
+def _without_overlap(clusters: list[Drawn], height: int) -> list[Drawn]:
+    """Those of the clusters whose name, at the middle of their points, does not cover that of a larger one."""
+    placed: dict[int, tuple[float, float, float]] = {}
+    for cluster in sorted(clusters, key=lambda cluster: -int(cluster["count"])):
+        x, y = cluster["left"] / 100 * BOX, cluster["top"] / 100 * height
+        # letters of about 10 units on a wide screen, cut off at 16
+        half = (min(len(cluster["name"]), 16) * 10 + 16) / 2
+        if all(abs(x - left) > half + other or abs(y - top) > 30 for left, top, other in placed.values()):
+            placed[cluster["number"]] = (x, y, half)
+    return [cluster for cluster in clusters if cluster["number"] in placed]
 
 
 def _points(xy: Array) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from naysay.errors import InputError
 from naysay.report.numerals import MISSING, show, show_with_unit
-from naysay.report.records import Array, HeatMap, Item, class_name, floats
+from naysay.report.records import Array, Drawn, HeatMap, Item, class_name, floats
 
 MOST = 100  # rows or columns: beyond it a cell is narrower than three pixels on a phone
 # pixels on an image's longer side; a photograph is scaled down to it, a small image is enlarged by the browser
@@ -35,45 +35,13 @@ class Cell:
         return " ".join(["deep"] * (depth > 0.7) + ["mid"] * (0.55 < depth <= 0.7) + ["least"] * self.least)
 
 
-@dataclass(frozen=True)
-class Heat:
-    """A drawn heat map: the longest row name's length, cells by row, what is seen in words, and what was left out."""
-
-    source: HeatMap
-    head: int
-    columns: Sequence[str]
-    rows: list[tuple[str, list[Cell]]]
-    sentence: str
-    cut: str
-
-
-@dataclass(frozen=True)
-class View:
-    """An item as the page shows it: names instead of class numbers, words instead of numbers."""
-
-    name: str
-    image: str
-    alt: str
-    labels: list[str]
-    predicted: str
-    probability: str
-    runner_up: str
-    runner_up_probability: str
-    margin: str
-    truth: str
-    right: bool
-    strip: list[tuple[str, Cell]]
-    neighbors: list["View"]
-    note: str
-
-
 def scale(maps: Sequence[HeatMap]) -> float:
     """The value that gets the full colour: the largest of all maps, so that before and after can be compared."""
     known = [float(values[np.isfinite(values)].max()) for values in map(_array, maps) if np.isfinite(values).any()]
     return max(known, default=0.0) or 1.0
 
 
-def draw_heat(heat: HeatMap, full: float) -> Heat:
+def draw_heat(heat: HeatMap, full: float) -> Drawn:
     """The heat map with `full` as the value of full colour; of a very large one the first 100 rows and columns."""
     values = _array(heat)
     shown = values[:MOST, :MOST]
@@ -81,8 +49,14 @@ def draw_heat(heat: HeatMap, full: float) -> Heat:
     rows = [(str(name), row) for name, row in zip(heat.row_names, cells, strict=False)]
     kept = [f"{n} of {of}" for n, of in zip(shown.shape, values.shape, strict=True)]
     cut = f"Shown: the first {kept[0]} rows and {kept[1]} columns." if shown.size < values.size else ""
-    head = max((len(name) for name, _ in rows), default=0)
-    return Heat(heat, head, list(heat.column_names)[:MOST], rows, _sentence(heat, values), cut)
+    return {
+        "source": heat,
+        "head": max((len(name) for name, _ in rows), default=0),  # letters of the longest row name
+        "columns": list(heat.column_names)[:MOST],
+        "rows": rows,
+        "sentence": _sentence(heat, values),
+        "cut": cut,
+    }
 
 
 def _array(heat: HeatMap) -> Array:
@@ -105,30 +79,30 @@ def _sentence(heat: HeatMap, values: Array) -> str:
     return words
 
 
-def view(item: Item, classes: Sequence[str], side: int = LARGE) -> View:
-    """What the page shows of an item and of its neighbours."""
+def view(item: Item, classes: Sequence[str], side: int = LARGE) -> Drawn:
+    """What the page shows of an item and of its neighbours: names and words instead of numbers."""
     p = None if item.probabilities is None else floats(item.probabilities)
     order = [] if p is None else np.argsort(-np.nan_to_num(p), kind="stable").tolist()
     predicted = item.predicted if item.predicted is not None else next(iter(order), None)
     runner_up = next((k for k in order if k != predicted), None)
     first, second = (None if p is None or k is None else float(p[k]) for k in (predicted, runner_up))
     words = "" if predicted is None else class_name(classes, predicted)
-    return View(
-        str(item.name),
-        "" if item.image is None else png_uri(item.image, side),
-        f"Item {item.name}" + (f", predicted {words}" if words else ""),
-        [class_name(classes, label) for label in item.labels if label >= 0],
-        words,
-        show_with_unit(first, "%") if first is not None else "",
-        "" if runner_up is None else class_name(classes, runner_up),
-        show_with_unit(second, "%") if second is not None else "",
-        show(first - second, "%") if first is not None and second is not None else "",
-        "" if item.y_true is None else class_name(classes, item.y_true),
-        item.y_true is not None and item.y_true == predicted,
-        _strip(item, classes),
-        [view(neighbor, classes, SMALL) for neighbor in item.neighbors],
-        item.note,
-    )
+    return {
+        "name": str(item.name),
+        "image": "" if item.image is None else png_uri(item.image, side),
+        "alt": f"Item {item.name}" + (f", predicted {words}" if words else ""),
+        "labels": [class_name(classes, label) for label in item.labels if label >= 0],
+        "predicted": words,
+        "probability": "" if first is None else show_with_unit(first, "%"),
+        "runner_up": "" if runner_up is None else class_name(classes, runner_up),
+        "runner_up_probability": "" if second is None else show_with_unit(second, "%"),
+        "margin": "" if first is None or second is None else show(first - second, "%"),
+        "truth": "" if item.y_true is None else class_name(classes, item.y_true),
+        "right": item.y_true is not None and item.y_true == predicted,
+        "strip": _strip(item, classes),
+        "neighbors": [view(neighbor, classes, SMALL) for neighbor in item.neighbors],
+        "note": item.note,
+    }
 
 
 def png_uri(image: Array, side: int = LARGE) -> str:

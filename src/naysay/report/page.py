@@ -102,8 +102,8 @@ def _draw(report: Report) -> dict[str, Any]:
 def _hover(drawn: dict[str, Any]) -> dict[str, Any]:
     """What the script needs to find a figure's points under the pointer; the words it takes from the page."""
     parts = ("learning", "sharing")
-    charts = {f"{part}-{index}": chart.hover for part in parts for index, chart in enumerate(drawn[part])}
-    return {"charts": charts, "map": drawn["map"].hover if drawn["map"] else None}
+    charts = {f"{part}-{index}": chart["hover"] for part in parts for index, chart in enumerate(drawn[part])}
+    return {"charts": charts, "map": drawn["map"]["hover"] if drawn["map"] else None}
 
 
 def _setup(report: Report) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -17,6 +17,7 @@ from naysay.errors import InputError
 
 Array = npt.NDArray[Any]
 Numbers = Array | Sequence[float | None]
+Drawn = dict[str, Any]  # a part of the page as its template takes it: text, places in percent, SVG paths
 
 
 @dataclass(frozen=True)
