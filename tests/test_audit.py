@@ -1,6 +1,4 @@
-"""What can be counted: coverage, marginals, annotators, options and duplicates, against hand counts and known
-statistics.
-"""
+"""What can be counted: coverage, marginals, annotators, options, duplicates, against hand counts and known values."""
 
 import math
 import time

@@ -1,5 +1,4 @@
-"""What neighbours say: planted noise, bias and bad annotators are found on the digits, and clean labels are not
-accused.
+"""What neighbours say: planted noise, bias and bad annotators are found on the digits, clean labels not accused.
 
 How far the estimates land with a known T: `python tests/test_audit_nearby.py` prints what `naysay.estimation` says of
 the digits.
@@ -57,9 +56,7 @@ def audited(name, seed=0):
 
 
 def landing(name, seed=0):
-    """Estimated and true noise, estimated bias, and the mean total variation between rows of the estimated and the true
-    T.
-    """
+    """Estimated and true noise, estimated bias, and the mean total variation between rows of T and its estimate."""
     found, T = audited(name, seed)
     near = found.neighbourhood
     return (
@@ -129,8 +126,7 @@ def test_planted_noise_is_found_in_its_order():
 @pytest.mark.parametrize("name", settings())
 def test_noise_lands_at_the_truth_or_a_little_above_it(name):
     noise, true, _, _ = landing(name)
-    # never significantly below, which is the proven side; above by what the likely classes get wrong, at most 0.0243
-    # here
+    # never significantly below, the proven side; above by what the likely classes get wrong, at most 0.0243 here
     assert noise.high >= true
     assert noise.value <= true + 0.03
 

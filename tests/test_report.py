@@ -32,9 +32,7 @@ HOSTILE = (
 
 @functools.cache
 def digits():
-    """All digits, one label each, labels shared once among the 32 nearest: enough for a report that looks like a real
-    one.
-    """
+    """All digits, one label each, shared among the 32 nearest: enough for a report that looks like a real one."""
     bunch = load_digits()
     x, y = bunch.data.astype(np.float32), bunch.target
     rng = np.random.default_rng(0)

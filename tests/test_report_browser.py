@@ -1,5 +1,4 @@
-"""The report in real Chromium: drawn, silent on the console and the network, sorting, hovering, typing, on a phone and
-in the dark.
+"""The report in real Chromium: drawn, silent, sorting, hovering, typing, on a phone and in the dark.
 
 Needs Debian's packages chromium and chromium-driver; without them these tests are skipped, and say so.
 """
@@ -67,9 +66,7 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def look(chromium, pages):
-    """Open a page on a screen; afterwards the console must be empty and nothing but the file itself may have been asked
-    for.
-    """
+    """Open a page on a screen; afterwards the console must be empty and nothing but the file itself asked for."""
 
     def opened(name="example", width=1360, height=900, theme="light", phone=False):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}

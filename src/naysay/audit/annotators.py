@@ -183,7 +183,7 @@ def _against(item: Counts, label: Counts, who: Counts, likely: Counts, n_people:
 def read(
     table: Any, classes: Sequence[Any], items: Sequence[Any], *, item: str, label: str, annotator: str, options: str
 ) -> Rows:
-    """The distinct labels of a long table, in which `annotator` and `options` may lack; empty labels say nothing."""
+    """The distinct labels of a long table, which may have no `annotator` and no `options`; empty labels say nothing."""
     shown = column(table, options) if has(table, options) else None
     what, whose = column(table, label), column(table, item)
     no_item, no_label = _missing(whose, item), _missing(what, label)

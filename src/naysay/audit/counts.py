@@ -145,8 +145,8 @@ def _meaning(rows: Sequence[ClassCount], uniform: Fit, ceiling: float) -> str:
     implied = [row.implied_share for row in rows]
     return (
         f"{uneven} Biased naming would do that, and so would even naming of unequal classes: their shares would then "
-        f"lie between {percent(max(min(implied), 0))} and {percent(max(implied))}. Judge by what you "
-        "know of the classes."
+        f"lie between {percent(max(min(implied), 0))} and {percent(max(implied))}. Judge by what you know of "
+        "the classes."
     )
 
 
