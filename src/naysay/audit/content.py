@@ -48,7 +48,7 @@ def _labels(audit: "Audit") -> Part:
     return Part(
         "Labels per item",
         [
-            Table("Items by their number of labels", [Field("labels", "name"), Field("items")], rows),
+            Table("Items by labels", [Field("labels", "name"), Field("items")], rows),
             f"{coverage.mean:.2f} labels per labelled item; {interval(coverage.unlabelled)} of the items have no "
             f"label.{most} Items with all classes but one named: {coverage.solved:,}; with every class named, a "
             f"contradiction: {coverage.contradicting:,}{names}.",
