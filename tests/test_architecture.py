@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "naysay"
 
 # The stages in the order of the flow; those on one line do not know each other.
 STAGES = [
-    {"errors", "seeds", "progress"},
+    {"errors", "seeds", "progress", "words", "statistics"},
     {"files", "processes"},
     {"tensors"},
     {"engine"},
@@ -27,12 +27,13 @@ STAGES = [
     {"learning"},
     {"features"},
     {"neighbors"},
-    {"metrics"},
+    {"metrics", "estimation"},
     {"augmentation"},
     {"decoding", "reading"},
     {"holdout", "cluster"},
     {"estimators"},
-    {"report", "audit"},
+    {"report"},
+    {"audit"},
     {"runs"},
     {"cli"},
 ]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from naysay.errors import InputError
+from naysay.words import few
 
 Contradictions = Literal["raise", "unlabel", "keep"]
 
@@ -110,10 +111,10 @@ def from_table(
         if is_missing(its_label):
             continue
         if its_label not in class_number:
-            among = f"the classes {_few(classes)}"
+            among = f"the classes {few(classes)}"
             raise InputError(f"row {at} names class {its_label!r}, which is not among {among}; correct its spelling.")
         if shown is not None and its_label not in shown[at]:
-            among = f"the options shown {_few(shown[at])}"
+            among = f"the options shown {few(shown[at])}"
             raise InputError(f"row {at} names class {its_label!r}, which was not among {among}.")
         pair = item_number[name], class_number[its_label]
         if who is not None:
@@ -135,7 +136,7 @@ def column(table: Any, name: str) -> list[Any]:
     """A column of a dict of lists, a pandas DataFrame or a pyarrow Table, as a list."""
     names = column_names(table)
     if name not in names:
-        raise InputError(f"the table has no column {name!r}; its columns are {_few(names)}.")
+        raise InputError(f"the table has no column {name!r}; its columns are {few(names)}.")
     values = table[name]
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
@@ -263,8 +264,3 @@ def _numbered(names: Sequence[Any], what: str) -> dict[Any, int]:
         twice = next(name for i, name in enumerate(names) if numbers[name] != i)
         raise InputError(f"{what} must be distinct; got {twice!r} more than once.")
     return numbers
-
-
-def _few(names: Any) -> str:
-    names = [str(name) for name in names]
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

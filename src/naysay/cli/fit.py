@@ -160,23 +160,21 @@ def results_table(about: dict[str, Any]) -> Any:
     from rich import box
     from rich.table import Table
 
-    from naysay.runs.results import with_error
+    from naysay.metrics import find_figure
+    from naysay.words import percent, with_error
 
-    known = {name: title for name, title in ORACLE.items() if any(name in row["truth"] for row in about["results"])}
+    measured = {name for row in about["results"] for name in row["truth"]}
+    known = {name: find_figure(name).words for name in ORACLE if name in measured}
     table = Table(box=box.SIMPLE_HEAD, caption=TRUTH.format(about["data"].get("tested_on", "")) if known else None)
     for title in ("scheme", "estimated accuracy", *(f"{title} †" for title in known.values())):
         table.add_column(title, justify="left" if title == "scheme" else "right")
     for row in about["results"]:
         cells = [f"{row['scheme']} (kept)" if row["chosen"] else row["scheme"]]
         cells.append(f"{with_error(row['estimate'], row['standard_error'])} %")
-        cells += [f"{100 * row['truth'][name]:.1f} %" if row["truth"].get(name) is not None else "" for name in known]
+        cells += ["" if row["truth"].get(name) is None else percent(row["truth"][name]) for name in known]
         table.add_row(*cells, style="bold" if row["chosen"] else None)
     return table
 
 
 TRUTH = "† against the truth (test accuracy: {}), by which nothing was chosen"
-ORACLE = {
-    "test_accuracy": "test accuracy",
-    "mass_on_true": "label mass on true class",
-    "argmin_accuracy": "least-named class is true",
-}
+ORACLE = ("test_accuracy", "mass_on_true", "argmin_accuracy")  # those of the figures that fit beside the estimate

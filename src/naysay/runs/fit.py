@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from naysay import holdout, neighbors, selection
 from naysay.audit import Audit, audit
 from naysay.augmentation import Report, share
-from naysay.errors import InputError
+from naysay.estimation import estimate_transition
 from naysay.features import Space, find_space
 from naysay.holdout import Parted
 from naysay.learning import Observer, Predictor, Snapshot, Trained, train
@@ -133,16 +132,8 @@ def fit(
 
 
 def estimated_transition(given: Tensor, space: Space, rows: Tensor, seed: int) -> Tensor:
-    """T (K, K) as an audit of the training `rows` alone estimates it: held-out labels judge it, and take no part."""
-    found = audit(given, features=space.features[rows.numpy()], metric=space.metric, seed=seed)
-    near = found.neighbourhood
-    if near is None or not near.told:
-        why = "; ".join(found.not_told) or "an item's neighbours say nothing about its labels in this space"
-        raise InputError(
-            f"how labels come about cannot be estimated here: {why} Assume uniform labels, or give other features."
-        )
-    T = torch.tensor(near.transition, dtype=torch.float64)
-    return T / T.sum(1, keepdim=True)
+    """T (K, K), estimated from the training `rows` alone: the held-out labels judge what was fitted."""
+    return estimate_transition(given, space.features[rows.numpy()], metric=space.metric, seed=seed).T
 
 
 def _attempt(

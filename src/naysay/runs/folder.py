@@ -24,9 +24,8 @@ from naysay import report as page
 from naysay.errors import InputError
 from naysay.learning import Predictor, environment
 from naysay.reading import Labelled, Oracle
-from naysay.runs.account import account
+from naysay.runs.account import account, probabilities
 from naysay.runs.fit import Fitted
-from naysay.runs.predict import probabilities
 from naysay.runs.report import build
 from naysay.runs.results import plain, results, verdict
 

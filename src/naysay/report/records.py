@@ -17,13 +17,12 @@ from naysay.errors import InputError
 
 Array = npt.NDArray[Any]
 Numbers = Array | Sequence[float | None]
+Drawn = dict[str, Any]  # a part of the page as its template takes it: text, places in percent, SVG paths
 
 
 @dataclass(frozen=True)
 class Value:
-    """A figure with its uncertainty; what the uncertainty is (standard error, sd over seeds) the column or the note
-    says.
-    """
+    """A figure with its uncertainty; what that is (standard error, sd over seeds) the column or the note says."""
 
     value: float | None
     error: float | None = None
@@ -31,9 +30,7 @@ class Value:
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """One of the few numbers at the top of the page: its name, the value, and a note that says what ± means and on how
-    many rows.
-    """
+    """One of the few numbers at the top of the page; the note says what ± means and on how many rows."""
 
     name: str
     value: Value
@@ -45,11 +42,9 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the results: `note` says where the numbers come from and what ± is; `better` says which end is the
-    good one.
+    """A column of the results: `note` says where the numbers come from and what ± is, `better` which end is good.
 
-    The page groups columns by what they rest on: complementary labels alone, the truth, or neither (`cost`: time,
-    memory).
+    The page groups columns by what they rest on: complementary labels alone, the truth, or neither (`cost`: time).
     """
 
     name: str
@@ -73,9 +68,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Results:
-    """Methods x figures. The columns named in `drawn` are also drawn as dots with whiskers on one axis, say an estimate
-    and its truth.
-    """
+    """Methods x figures; the columns in `drawn` are also drawn as dots with whiskers, say an estimate and its truth."""
 
     columns: Sequence[Column]
     methods: Sequence[Method]
@@ -92,9 +85,8 @@ class Results:
         names = [column.name for column in self.columns]
         for name in self.drawn:
             if name not in names:
-                raise InputError(
-                    f"drawn must name columns of the results; got {name!r}, and the columns are {', '.join(names)}."
-                )
+                there = f"the columns are {', '.join(names)}"
+                raise InputError(f"drawn must name columns of the results; got {name!r}, and {there}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,21 +115,19 @@ class Curves:
     note: str = ""
 
     def __post_init__(self) -> None:
+        n = len(self.x)
         for series in self.series:
             for values in (series.y, series.low, series.high):
-                if values is not None and len(values) != len(self.x):
+                if values is not None and len(values) != n:
                     raise InputError(
-                        f"series {series.name!r} of {self.title!r} must have one value for each of the {len(self.x)} "
-                        "x values; "
+                        f"series {series.name!r} of {self.title!r} must have one value for each of the {n} x values; "
                         f"got {len(values)}. Give None where nothing was measured."
                     )
 
 
 @dataclass(frozen=True, eq=False)
 class HeatMap:
-    """Label mass (rows, columns): by true or predicted class, or a sample of items; the heat maps of a report share one
-    scale.
-    """
+    """Label mass (rows, columns), by class or of a sample of items; the heat maps of a report share one scale."""
 
     title: str
     values: Array
@@ -149,19 +139,15 @@ class HeatMap:
     needs_truth: bool = False
 
     def __post_init__(self) -> None:
-        named = (len(self.row_names), len(self.column_names))
+        rows, columns = named = (len(self.row_names), len(self.column_names))
         if np.shape(self.values) != named:
-            raise InputError(
-                f"heat map {self.title!r} has {named[0]} row and {named[1]} column names; got values "
-                f"{np.shape(self.values)}."
-            )
+            has = f"heat map {self.title!r} has {rows} row and {columns} column names"
+            raise InputError(f"{has}; got values {np.shape(self.values)}.")
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Points (n, 2) of items in a plane, say from `project_2d`, with the class predicted for each and what hovering
-    tells.
-    """
+    """Points (n, 2) of items in a plane, say from `project_2d`, their predicted classes, and what hovering tells."""
 
     points: Array
     predicted: Sequence[int] | Array
@@ -172,22 +158,18 @@ class FeatureMap:
     note: str = ""
 
     def __post_init__(self) -> None:
-        if np.ndim(self.points) != 2 or np.shape(self.points)[1] != 2:
-            raise InputError(
-                f"points must be (n, 2); got shape {np.shape(self.points)}. For features use naysay.report.project_2d."
-            )
+        shape, n = np.shape(self.points), len(self.points)
+        if len(shape) != 2 or shape[1] != 2:
+            raise InputError(f"points must be (n, 2); got shape {shape}. For features use naysay.report.project_2d.")
         for name in ("predicted", "names", "probability", "labels", "y_true"):
             values = getattr(self, name)
-            if values is not None and len(values) != len(self.points):
-                raise InputError(
-                    f"{name} must have one entry for each of the {len(self.points)} points; got {len(values)}."
-                )
+            if values is not None and len(values) != n:
+                raise InputError(f"{name} must have one entry for each of the {n} points; got {len(values)}.")
 
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One instance: its id, the classes it is said not to be, and, where known, its image, prediction, augmented labels
-    and neighbours.
+    """One instance: its id, the classes it is said not to be, and whatever else is known of it.
 
     `image` is uint8, (H, W) grey or (H, W, 1 | 3 | 4), channels last; `probabilities` and `augmented` are (K,).
     `predicted` is the class with the highest probability unless given (losses that decode otherwise). Neighbours are
@@ -200,7 +182,7 @@ class Item:
     probabilities: Numbers | None = None
     predicted: int | None = None
     augmented: Numbers | None = None
-    neighbours: Sequence["Item"] = ()
+    neighbors: Sequence["Item"] = ()
     y_true: int | None = None
     note: str = ""
 
@@ -237,3 +219,8 @@ class Report:
 def class_name(classes: Sequence[str], number: int) -> str:
     """The name of a class, or its number where there is none."""
     return str(classes[number]) if 0 <= number < len(classes) else str(number)
+
+
+def floats(values: Numbers) -> Array:
+    """The numbers as float64, NaN where one is None."""
+    return np.array([np.nan if v is None else v for v in values], float)

@@ -1,5 +1,4 @@
-"""The arithmetic of an audit: shares with Wilson intervals, and counts against what was expected with a chi-square
-test.
+"""Counts with their uncertainty: shares with Wilson intervals, and a chi-square test against what was expected.
 
 A test on a million labels finds every deviation "significant", so each comes with its size: `Fit.effect` is Cohen's w,
 the root mean square of (observed / expected - 1) over the expected distribution. 0.1 says that a typical class is named
@@ -22,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Share:
-    """`count` out of `of`, as a `value` with its 95 % interval (Wilson 1927): honest at 0, at 1 and for small numbers."""
+    """`count` out of `of`, a `value` with its 95 % interval (Wilson 1927): honest at 0, at 1 and for small numbers."""
 
     count: int
     of: int
@@ -35,8 +34,7 @@ class Share:
 class Fit:
     """Counts against an expectation: chi-square on `df` degrees of freedom, and the effect w with its 95 % interval.
 
-    `effect` has the part of chi-square that chance alone gives (df) taken off, so that it does not grow as labels
-    become few.
+    `effect` has the part of chi-square that chance alone gives (df) taken off: it does not grow as labels become few.
     """
 
     chi2: float
@@ -51,17 +49,12 @@ def share(count: int, of: int) -> Share:
     """The share `count` / `of` with its Wilson interval; of nothing, anything is possible: 0 within [0, 1]."""
     if of == 0:
         return Share(0, 0, 0.0, 0.0, 1.0)
-    low, high = wilson(np.array([count]), np.array([of]))
-    return Share(int(count), int(of), count / of, float(low[0]), float(high[0]))
-
-
-def wilson(count: Counts, of: Counts) -> tuple[Floats, Floats]:
-    """Both ends (n,) of the 95 % intervals of the shares count / of, (n,) each, `of` at least 1."""
     p, z2 = count / of, Z95**2
     centre = (p + z2 / (2 * of)) / (1 + z2 / of)
-    half = Z95 / (1 + z2 / of) * np.sqrt(p * (1 - p) / of + z2 / (4 * of.astype(np.float64) ** 2))
+    half = Z95 / (1 + z2 / of) * math.sqrt(p * (1 - p) / of + z2 / (4 * of**2))
     # at p = 0 and p = 1 the end is 0 or 1 exactly; rounding would leave 1e-18
-    return np.where(count == 0, 0.0, centre - half).clip(0, 1), np.where(count == of, 1.0, centre + half).clip(0, 1)
+    low, high = 0.0 if count == 0 else centre - half, 1.0 if count == of else centre + half
+    return Share(count, of, p, max(low, 0.0), min(high, 1.0))
 
 
 def at_least(count: Counts, of: Counts, rate: Floats) -> Floats:
@@ -74,9 +67,7 @@ def at_least(count: Counts, of: Counts, rate: Floats) -> Floats:
 
 
 def fit(observed: Floats, expected: Floats, df: int) -> Fit:
-    """The chi-square test of counts against expected counts of the same shape and sum; cells that expect nothing are
-    left out.
-    """
+    """The chi-square test of counts against expected ones of the same shape and sum, where anything is expected."""
     from scipy.special import chdtrc
 
     there = expected > FEWEST_EXPECTED
@@ -84,17 +75,11 @@ def fit(observed: Floats, expected: Floats, df: int) -> Fit:
     if df < 1 or total <= 0:
         return Fit(0.0, max(df, 0), 1.0, 0.0, 0.0, 0.0)
     chi2 = float((np.square(observed - expected)[there] / expected[there]).sum())
-    # chi-square has mean df + lam and variance 2 (df + 2 lam): the lam that lie within Z95 standard deviations solve a
-    # quadratic
+    # chi-square has mean df + lam and variance 2 (df + 2 lam): those lam within Z95 deviations solve a quadratic
     excess, reach = chi2 - df, Z95 * math.sqrt(max(4 * (chi2 - df) + 4 * Z95**2 + 2 * df, 0.0))
     low, high = excess + 2 * Z95**2 - reach, excess + 2 * Z95**2 + reach
     effect, effect_low, effect_high = (math.sqrt(max(lam, 0.0) / total) for lam in (excess, low, high))
     return Fit(chi2, df, float(chdtrc(df, chi2)), effect, effect_low, effect_high)
-
-
-def percent(value: float, digits: int = 1) -> str:
-    """A share as text, such as "4.2 %"."""
-    return f"{100 * value:.{digits}f} %"
 
 
 def size(effect: float) -> str:
