@@ -24,11 +24,11 @@ def known_set(
 
     data: the data folder. whole: whether such a file is meant as a whole, and not some of its arrays.
     """
-    if source in datasets.NAMES:
+    if source in datasets.CATALOG:
         return datasets.load(str(source), data)
     path = Path(source)
     if not path.exists():
-        known = ", ".join(datasets.NAMES)
+        known = ", ".join(datasets.CATALOG)
         raise InputError(f"{source} is neither a file or folder nor a known set ({known}). See: naysay data list")
     whole = whole and path.suffix.lower() == ".npz" and set(REQUIRED) <= _arrays(path)
     return store.read(path, path.stem) if whole else None
