@@ -127,6 +127,14 @@ def test_other_settings_do_not_continue_a_run(tmp_path):
         pretrain(stripes(seed=1)[0], TINY, encoder=small_encoder(), folder=tmp_path)
 
 
+def test_a_config_says_what_its_recipe_uses_and_comes_back_from_it():
+    told = TINY.as_dict()
+    assert told["options"]["views"] == 4  # also what was left to the recipe's defaults
+    assert not {"loss", "model", "crop"} & told.keys()
+    assert Config.from_dict(json.loads(json.dumps(told))) == TINY
+    assert configure("simsiam") == configure("simsiam", views=2, constant_predictor=True)
+
+
 def test_a_setting_that_a_recipe_does_not_have_is_refused_by_name():
     with pytest.raises(InputError, match="unknown recipe 'fastsim': did you mean fastsiam"):
         Config(recipe="fastsim")

@@ -77,7 +77,10 @@ class Config:
             raise InputError(f"weight_decay must be at least 0; got {self.weight_decay}.")
         if self.warmup_epochs >= self.epochs:
             raise InputError(f"warmup_epochs must be below epochs; got {self.warmup_epochs} of {self.epochs}.")
-        recipes.get(self.recipe).check(self)
+        row = recipes.get(self.recipe)
+        row.refuse_unused(self)
+        # with the defaults of what was left out, so that two configs of the same settings are equal
+        object.__setattr__(self, "options", row.all_options(self))
 
     def mixed(self, device: torch.device) -> bool:
         """Whether products are rounded to bfloat16 on `device`."""
@@ -119,8 +122,9 @@ class Config:
         return cls.from_dict(settings)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings by name, ready for JSON; recipe and options only where they say something."""
-        plain = {**dataclasses.asdict(self), "model_options": dict(self.model_options), "options": dict(self.options)}
-        if self.recipe == "plain":
-            del plain["recipe"], plain["options"]
-        return plain
+        """The settings by name, ready for JSON: those that the recipe has a use for."""
+        from naysay.learning import recipes
+
+        named = {**dataclasses.asdict(self), "model_options": dict(self.model_options)}
+        unused = recipes.get(self.recipe).unused if self.recipe != "plain" else ("recipe", "options")
+        return {name: value for name, value in named.items() if name not in unused}

@@ -140,9 +140,13 @@ class Recipe:
                 raise unknown(f"option of the recipe {self.name}", name, known)
         return self.options(**config.options)
 
-    def check(self, config: "Config") -> None:
-        """Refuse options that the recipe does not have, and settings that would change nothing."""
-        self.read_options(config)
+    def all_options(self, config: "Config") -> dict[str, Any]:
+        """The recipe's own settings by name, also those that the config leaves out."""
+        options = self.read_options(config)
+        return {} if options is None else dataclasses.asdict(options)
+
+    def refuse_unused(self, config: "Config") -> None:
+        """Raise InputError where the config changes a setting that would change nothing."""
         defaults = type(config).__dataclass_fields__
         for name in self.unused:
             usual = defaults[name]
