@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "naysay"
 
 # The stages in the order of the flow; those on one line do not know each other.
 STAGES = [
-    {"errors", "seeds", "progress", "words", "statistics"},
+    {"errors", "seeds", "progress", "words", "figures", "statistics"},
     {"files", "processes"},
     {"tensors"},
     {"engine"},
@@ -90,7 +90,7 @@ def test_a_module_imports_only_from_its_own_stage_or_earlier_ones(path):
 # Every name under which ordinary labels, or someone who knows them, are handed on.
 TRUTH = re.compile(r"truth|\w+_truth|oracle|oracle_\w+|y_true|y_true_\w+|y_train|y_test|ord_labels")
 # Stages that exist to sample from the truth, to read it, to measure with it or to show it.
-TRUTH_ALLOWED = {"datasets", "transition", "metrics", "reading", "report", "cli"}
+TRUTH_ALLOWED = {"datasets", "transition", "figures", "metrics", "reading", "report", "cli"}
 # Everywhere else these alone take it, to pass it on to metrics or to keep the figures that came back.
 TRUTH_NAMED = {
     ("features", "oracle_knn_accuracy"),  # measures an encoder
@@ -101,6 +101,9 @@ TRUTH_NAMED = {
     ("runs", "Attempt"),  # holds the figures
     ("runs", "results"),  # writes them down
     ("runs", "write"),  # shows the true classes of some rows in the report
+    ("runs", "_key_figures"),  # draws figures, and says which of them need the truth
+    ("runs", "_against_the_truth"),
+    ("runs", "_series"),
 }
 
 

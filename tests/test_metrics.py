@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from naysay import labels, metrics, transition
+from naysay import figures, labels, metrics, transition
 from naysay.errors import InputError
 from naysay.seeds import stream
 from naysay.transition.sharing import explicit_sharing
@@ -146,10 +146,10 @@ def test_every_figure_that_is_measured_stands_in_the_table_once():
         epoch, last, predictor = 1, True, Model()
 
     observe = metrics.oracle_observer(points, comp, y, x_test=points, y_test=y, augmented=comp, noise_neighbors=5)
-    names = [name for figure in metrics.FIGURES for name in (figure.name, *figure.also)]
+    names = [name for figure in figures.FIGURES for name in (figure.name, *figure.also)]
     assert len(names) == len(set(names))
     assert set(observe(Moment)) <= set(names)
     # a run and the laboratory have one figure under two keys
-    assert metrics.find_figure("wrong_mass") is metrics.find_figure("mass_on_true")
-    assert metrics.find_figure("augmented_accuracy").words == "least named class is true"
-    assert metrics.find_figure("knn_accuracy").words == "knn accuracy"
+    assert figures.find_figure("wrong_mass") is figures.find_figure("mass_on_true")
+    assert figures.find_figure("augmented_accuracy").words == "least named class is true"
+    assert figures.find_figure("knn_accuracy").words == "knn accuracy"

@@ -160,7 +160,7 @@ def results_table(about: dict[str, Any]) -> Any:
     from rich import box
     from rich.table import Table
 
-    from naysay.metrics import find_figure
+    from naysay.figures import find_figure
     from naysay.words import percent, with_error
 
     measured = {name for row in about["results"] for name in row["truth"]}

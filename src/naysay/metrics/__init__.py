@@ -1,6 +1,6 @@
 """Figures for experiments in which the truth is known; every function that takes it is called `oracle_*`."""
 
-from naysay.metrics.figures import FIGURES, Figure, find_figure, oracle_observer
+from naysay.metrics.observer import oracle_observer
 from naysay.metrics.oracles import (
     Confidence,
     oracle_accuracy,
@@ -12,10 +12,7 @@ from naysay.metrics.oracles import (
 )
 
 __all__ = [
-    "FIGURES",
     "Confidence",
-    "Figure",
-    "find_figure",
     "oracle_accuracy",
     "oracle_argmin_accuracy",
     "oracle_confidence",

@@ -1,6 +1,5 @@
 """The truth, where it is known: an oracle that is asked for figures. No other part of what is read holds it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from naysay import metrics
+from naysay.learning import Observer
 
 LOOKED_AT = 20_000  # training rows on which each epoch is looked at, spread evenly
 NOISE_NEIGHBORS = 128  # the paper's number, for the neighbouring noise rate
@@ -29,7 +29,7 @@ class Oracle:
         """What test accuracy is counted on, in words."""
         return "the held-out items" if self.y_test is None else f"{len(self.y_test):,} test items"
 
-    def observer(self, rows: Tensor, held: Tensor, given: Tensor, shared: Tensor) -> Callable[[Any], dict[str, float]]:
+    def observer(self, rows: Tensor, held: Tensor, given: Tensor, shared: Tensor) -> Observer:
         """What training calls after each epoch, for the sharing metrics: `rows` and `held` number the training and
         held-out rows, labels are (len(rows), K). Test accuracy is on the test items, or else on the held-out rows.
         """

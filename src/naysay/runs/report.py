@@ -10,7 +10,7 @@ from naysay.audit import Audit
 from naysay.datasets.store import read_npz
 from naysay.errors import InputError
 from naysay.learning import records
-from naysay.metrics import FIGURES, find_figure
+from naysay.figures import FIGURES, find_figure
 from naysay.report import Column, Curves, FeatureMap, HeatMap, Item, KeyFigure, Method, Report, Results, Series, Value
 from naysay.runs.account import Arrays
 from naysay.words import count, joined, percent, with_error

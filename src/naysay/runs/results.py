@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from naysay.metrics import FIGURES
+from naysay.figures import FIGURES
 from naysay.runs.fit import Fitted
 from naysay.selection import Comparison
 from naysay.statistics import MEDIUM
