@@ -13,8 +13,8 @@ from naysay.features import oracle_knn_accuracy, pretrain
 from naysay.features.embed import embed
 from naysay.features.encoders import load_encoder, save_encoder
 from naysay.learning import Config, configure
-from naysay.learning.recipes.collapse import CollapseError, check_alive, relative_spread
 from naysay.learning.recipes.fastsiam import mean_of_others, views_loss
+from naysay.learning.recipes.siamese import CollapseError, check_alive, relative_spread
 from naysay.learning.recipes.simsiam import pair_loss
 from naysay.learning.viewnorm import ViewNorm, norm_by_view
 from naysay.models import resnet18_encoder

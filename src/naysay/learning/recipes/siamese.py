@@ -4,25 +4,32 @@ Each step takes several strong views of each image. Rows come view after view, (
 statistics are taken per view (see viewnorm). Over several processes each has an equal share of the batch's images, with
 all their views. SimSiam and FastSiam are rows that differ in their loss and settings; a momentum target (BYOL, Grill et
 al. 2020) is an option of both: the targets then come from a moving average of the network instead of the network.
+
+A network that gives every image the same output has collapsed. Unit vectors that point everywhere have a spread
+(standard deviation over images, averaged over the d coordinates) of about 1/sqrt(d); identical ones have 0 (Chen and He
+2021, section 4.1). The spread times sqrt(d) is therefore near 1 in a live run and near 0 in a dead one.
 """
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from naysay.errors import InputError
 from naysay.learning.recipe import Figures, Learner, Recipe, Task
-from naysay.learning.recipes.collapse import check_alive, relative_spread
 from naysay.learning.viewnorm import norm_by_view
 from naysay.learning.views import DRAWS, View, make_views
 from naysay.models import resnet18_encoder
 from naysay.seeds import lent, torch_stream
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # of predictions and targets (views, n, d)
+DEAD = 0.1  # of what live outputs have; a collapsed run falls far below it
+PATIENCE = 3  # epochs: young predictions may be flat for a moment
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,33 @@ def make_predictor(size: int = 2048, hidden: int = 512) -> nn.Sequential:
     """The predictor (n, size) -> (n, size) with its bottleneck (Chen and He 2021)."""
     return nn.Sequential(
         nn.Linear(size, hidden, bias=False), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, size)
+    )
+
+
+class CollapseError(RuntimeError):
+    """The outputs have collapsed to one point; the message says what to change."""
+
+
+def relative_spread(outputs: Tensor) -> Tensor:
+    """The spread of the normalised outputs (n, d) over 1/sqrt(d): near 1 alive, near 0 collapsed."""
+    unit = F.normalize(outputs.detach().float(), dim=-1)
+    spread: Tensor = unit.std(0).mean() * math.sqrt(unit.shape[-1])
+    return spread
+
+
+def check_alive(curve: Sequence[Mapping[str, float]]) -> None:
+    """Stop a dead run: over the last PATIENCE epochs of the curve the `spread` stayed under DEAD, or the loss is no
+    number.
+    """
+    last = curve[-PATIENCE:]
+    if math.isfinite(last[-1]["loss"]) and (len(last) < PATIENCE or any(line["spread"] >= DEAD for line in last)):
+        return
+    raise CollapseError(
+        f"the outputs have collapsed: in epoch {last[-1]['epoch']} their spread is {last[-1]['spread']:.3f} of what "
+        "live outputs have "
+        f"(loss {last[-1]['loss']:.4f}). Lower the learning rate, lengthen the warm-up, or start the backbone and its "
+        "heads afresh "
+        "together: a trained backbone under fresh heads collapses at a high rate."
     )
 
 
