@@ -1,13 +1,11 @@
-"""Label sharing against its peers on the same data, in one process, on this machine: is it right, and what part of
-their time does it take?
+"""Label sharing against its peers on the same data, in one process: is it right, and what part of their time is it?
 
-    python benchmarks/augmentation.py                    50,000 x 512 rows, 64 neighbours, 100 rounds: a few minutes on 2 cores
-    python benchmarks/augmentation.py --rows 5000        a quick look
+    python benchmarks/augmentation.py               50,000 x 512 rows, 64 neighbours, 100 rounds: minutes on 2 cores
+    python benchmarks/augmentation.py --rows 5000   a quick look
 
 The rows and the neighbours are those of `neighbors.py`, one turn each, for the work is long. Peers of the propagation:
 scipy's CSR product in float32 and scikit-learn's LabelSpreading. Each is first checked to give the same answer. Times
-are the least of several, the competitors taking turns. One line of JSON a measurement goes to
-`benchmarks/results/augmentation.jsonl`.
+are the least of several, in turns. One line of JSON a measurement goes to `benchmarks/results/augmentation.jsonl`.
 """
 
 import argparse
@@ -59,25 +57,19 @@ def bench_propagation(graph: Graph, n_classes: int, rounds: int, repeats: int) -
     def ours(backend: str) -> np.ndarray:
         return propagate(graph.indices, W, comp, alpha=ALPHA, rounds=rounds, backend=backend).labels.numpy()
 
-    competitors = {
-        "scipy CSR, float32": scipy,
-        "naysay, torch": partial(ours, "torch"),
-        "naysay, numba": partial(ours, "numba"),
-    }
+    own = {f"naysay, {backend}": partial(ours, backend) for backend in ("torch", "numba")}
+    competitors = {"scipy CSR, float32": scipy, **own}
     exact = in_double_precision(graph, W, given, rounds)
     errors = {name: float(np.abs(run() - exact).max()) for name, run in competitors.items()}
     for name, error in errors.items():
         if not error < TOLERANCE:
             raise SystemExit(f"{name} is off by {error:.1e} from {rounds} rounds in double precision: not timed.")
-    return compare(
-        f"propagation, K={n_classes}, {rounds} rounds", take_turns(competitors, repeats), errors, "scipy CSR, float32"
-    )
+    turns = take_turns(competitors, repeats)
+    return compare(f"propagation, K={n_classes}, {rounds} rounds", turns, errors, "scipy CSR, float32")
 
 
 def bench_label_spreading(graph: Graph, rounds: int) -> list[dict[str, Any]]:
-    """scikit-learn's LabelSpreading on the same graph; its matrix, 1 / sqrt(in-degrees), is given to `propagate` to
-    check equality.
-    """
+    """scikit-learn's LabelSpreading on the same graph; `propagate` gets its matrix, 1 / sqrt(in-degrees), to check."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.semi_supervised import LabelSpreading
 
@@ -104,7 +96,7 @@ def bench_label_spreading(graph: Graph, rounds: int) -> list[dict[str, Any]]:
 
 
 def floors(graph: Graph, n_classes: int, rounds: int) -> list[dict[str, Any]]:
-    """What the machine could do at best: its measured matrix and copy rates, and the time they allow the propagation."""
+    """What the machine could do at best: its measured matrix and copy rates, and the propagation's time by these."""
     a = torch.rand(2048, 2048)
     seconds = take_turns({"product": lambda: a @ a}, 5)["product"].wall
     flops = 2 * 2048**3 / seconds
@@ -156,13 +148,13 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--dims", type=int, default=512)
-    parser.add_argument("--neighbours", type=int, default=64)
+    parser.add_argument("--neighbors", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, default=RESULTS / "augmentation.jsonl")
     chosen = parser.parse_args(argv)
     x, origin = load_rows(chosen.rows, chosen.dims)
-    graph, rows = bench_exact(x, chosen.neighbours, 1)
+    graph, rows = bench_exact(x, chosen.neighbors, 1)
     for n_classes in (10, 20):
         rows += bench_propagation(graph, n_classes, chosen.rounds, chosen.repeats)
         rows += floors(graph, n_classes, chosen.rounds)

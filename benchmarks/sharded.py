@@ -1,8 +1,7 @@
-"""Augmentation over shards on Ray against one process on the same rows and this machine: time, memory, recall, and what
-comes out.
+"""Augmentation over shards on Ray against one process on the same rows: time, memory, recall, and what comes out.
 
-    python benchmarks/sharded.py                       2,000,000 x 64 in 8 shards, 64 neighbours, 100 rounds, two workers
-    python benchmarks/sharded.py --rows 100000         a quick look
+    python benchmarks/sharded.py                  2,000,000 x 64 in 8 shards, 64 neighbours, 100 rounds, two workers
+    python benchmarks/sharded.py --rows 100000    a quick look
 
 Rows are those of benchmarks/neighbors.py (`make_rows`); the true class is which of ten random directions a row points
 along most, and each row has one complementary label drawn evenly from the others. Each way runs in a process of its
@@ -54,10 +53,9 @@ def run_sharded(folder: Path, k: int, rounds: int, workers: int, method: str) ->
     from naysay.augmentation.sharded import augment_shards
 
     start = time.perf_counter()
-    account = augment_shards(
-        folder / "rows", folder / "out", labels=folder / "labels", n_classes=K, n_neighbors=k, rounds=rounds, gamma="auto", method=method,
-        workers=workers,
-    )  # fmt: skip
+    sharing = {"n_neighbors": k, "rounds": rounds, "gamma": "auto", "method": method}
+    named = {"labels": folder / "labels", "n_classes": K}
+    account = augment_shards(folder / "rows", folder / "out", **named, **sharing, workers=workers)
     taken = time.perf_counter() - start
     parts = [pq.read_table(path).drop(["id"]) for path in sorted((folder / "out").glob("*.parquet"))]
     least = np.concatenate([np.stack([column.to_numpy() for column in part.columns], 1).argmin(1) for part in parts])
@@ -100,17 +98,14 @@ def _share_true(folder: Path, least: np.ndarray) -> float:
 
 
 def watch(pid: int, ended: threading.Event, peaks: dict[str, int], ticks: dict[int, int]) -> None:
-    """The most memory that the process and its descendants held together, by kind, until `ended`; and the CPU time of
-    each so far.
-    """
+    """The most memory that the process and its descendants held together, by kind, until `ended`; and each CPU time."""
     while not ended.wait(1.0):
         total = dict.fromkeys(KINDS, 0)
         for process in descendants(pid):
             try:
                 lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-                ticks[process] = sum(
-                    map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13])
-                )
+                fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+                ticks[process] = sum(map(int, fields[11:13]))
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
             for line in lines:
@@ -168,7 +163,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--dims", type=int, default=64)
     parser.add_argument("--shards", type=int, default=8)
-    parser.add_argument("--neighbours", type=int, default=64)
+    parser.add_argument("--neighbors", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--method", default="approximate")
@@ -179,17 +174,13 @@ def main(argv: list[str] | None = None) -> None:
     folder = Path(tempfile.mkdtemp(prefix="naysay-sharded-"))
     try:
         make_shards(folder, chosen.rows, chosen.dims, chosen.shards)
-        case = f"augmentation, {chosen.rows} x {chosen.dims}, k={chosen.neighbours}, K={K}, {chosen.rounds} rounds, {chosen.method}"
+        size, how = f"{chosen.rows} x {chosen.dims}", f"{chosen.rounds} rounds, {chosen.method}"
+        case = f"augmentation, {size}, k={chosen.neighbors}, K={K}, {how}"
         for way in chosen.ways.split(","):
-            found = measured(ways[way], folder, chosen.neighbours, chosen.rounds, chosen.workers, chosen.method)
+            found = measured(ways[way], folder, chosen.neighbors, chosen.rounds, chosen.workers, chosen.method)
             print(", ".join(f"{name} {value}" for name, value in {"who": way, **found}.items()), flush=True)
-            record(
-                chosen.out,
-                "sharded",
-                "synthetic, see make_rows",
-                ("torch", "ray", "faiss-cpu"),
-                [{"case": case, "who": way, **found}],
-            )
+            lines, packages = [{"case": case, "who": way, **found}], ("torch", "ray", "faiss-cpu")
+            record(chosen.out, "sharded", "synthetic, see make_rows", packages, lines)
     finally:
         shutil.rmtree(folder)
 

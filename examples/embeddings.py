@@ -1,4 +1,4 @@
-"""Embeddings of your own and a few rejections: share the labels, see what that did, and take the least rejected class."""
+"""Embeddings of your own and a few rejections: share the labels, see what that did, take the least rejected class."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A CSV with a column that says what each row is not becomes a classifier, in three calls of the command from Python."""
+"""A CSV with a column that says what each row is not becomes a classifier, in three calls of the command."""
 
 import csv
 import random
