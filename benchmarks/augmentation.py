@@ -1,7 +1,7 @@
-"""Label sharing against its peers on the same data, in one process: is it right, and what part of their time is it?
+"""Label sharing against its peers on the same data in one process: is it right, and what part of their time is it?
 
-    python benchmarks/augmentation.py               50,000 x 512 rows, 64 neighbours, 100 rounds: minutes on 2 cores
-    python benchmarks/augmentation.py --rows 5000   a quick look
+    python benchmarks/augmentation.py                  50,000 x 512 rows, 64 neighbours, 100 rounds: minutes on 2 cores
+    python benchmarks/augmentation.py --rows 5000      a quick look
 
 The rows and the neighbours are those of `neighbors.py`, one turn each, for the work is long. Peers of the propagation:
 scipy's CSR product in float32 and scikit-learn's LabelSpreading. Each is first checked to give the same answer. Times

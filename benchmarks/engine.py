@@ -39,7 +39,8 @@ def train(loss: str, scheme: str, seed: int, epochs: int) -> dict[str, Any]:
     """One job: draw labels, share them, train, judge; every epoch's loss is in the record."""
     began = time.time()
     from naysay import datasets, labels, metrics, transition
-    from naysay.learning import Config, prepare
+    from naysay.holdout import prepare
+    from naysay.learning import Config
     from naysay.learning import train as fit
 
     digits = datasets.load("digits")

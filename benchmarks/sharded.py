@@ -1,7 +1,7 @@
 """Augmentation over shards on Ray against one process on the same rows: time, memory, recall, and what comes out.
 
-    python benchmarks/sharded.py                  2,000,000 x 64 in 8 shards, 64 neighbours, 100 rounds, two workers
-    python benchmarks/sharded.py --rows 100000    a quick look
+    python benchmarks/sharded.py                     2,000,000 x 64 in 8 shards, 64 neighbours, 100 rounds, two workers
+    python benchmarks/sharded.py --rows 100000       a quick look
 
 Rows are those of benchmarks/neighbors.py (`make_rows`); the true class is which of ten random directions a row points
 along most, and each row has one complementary label drawn evenly from the others. Each way runs in a process of its
@@ -50,12 +50,13 @@ def run_sharded(folder: Path, k: int, rounds: int, workers: int, method: str) ->
     """What the sharded way says of itself, and how often the class that is named least is the true one."""
     import pyarrow.parquet as pq
 
-    from naysay.augmentation.sharded import augment_shards
+    from naysay.augmentation import Sharing
+    from naysay.cluster import augment_shards
 
     start = time.perf_counter()
-    sharing = {"n_neighbors": k, "rounds": rounds, "gamma": "auto", "method": method}
-    named = {"labels": folder / "labels", "n_classes": K}
-    account = augment_shards(folder / "rows", folder / "out", **named, **sharing, workers=workers)
+    sharing = Sharing(n_neighbors=k, rounds=rounds, gamma="auto", method=method)
+    options = {"labels": folder / "labels", "n_classes": K, "workers": workers}
+    account = augment_shards(folder / "rows", folder / "out", sharing, **options)
     taken = time.perf_counter() - start
     parts = [pq.read_table(path).drop(["id"]) for path in sorted((folder / "out").glob("*.parquet"))]
     least = np.concatenate([np.stack([column.to_numpy() for column in part.columns], 1).argmin(1) for part in parts])
@@ -174,8 +175,8 @@ def main(argv: list[str] | None = None) -> None:
     folder = Path(tempfile.mkdtemp(prefix="naysay-sharded-"))
     try:
         make_shards(folder, chosen.rows, chosen.dims, chosen.shards)
-        size, how = f"{chosen.rows} x {chosen.dims}", f"{chosen.rounds} rounds, {chosen.method}"
-        case = f"augmentation, {size}, k={chosen.neighbors}, K={K}, {how}"
+        sizes = f"{chosen.rows} x {chosen.dims}, k={chosen.neighbors}, K={K}"
+        case = f"augmentation, {sizes}, {chosen.rounds} rounds, {chosen.method}"
         for way in chosen.ways.split(","):
             found = measured(ways[way], folder, chosen.neighbors, chosen.rounds, chosen.workers, chosen.method)
             print(", ".join(f"{name} {value}" for name, value in {"who": way, **found}.items()), flush=True)

@@ -1,7 +1,8 @@
 """The library's flow on digits: labels drawn, a part held out, the rest shared, two models compared without truth."""
 
 from naysay import datasets, labels, selection, transition
-from naysay.learning import Config, prepare, train
+from naysay.holdout import prepare
+from naysay.learning import Config, train
 
 digits = datasets.load("digits")
 comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=0), 10)

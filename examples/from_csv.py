@@ -1,18 +1,11 @@
-"""A CSV with a column that says what each row is not becomes a classifier, in three calls of the command."""
+"""A CSV with a column that says what each row is not becomes a classifier: read, audit, fit, predict, all in Python."""
 
 import csv
 import random
 
-from naysay.cli import app
+import naysay
 
 KINDS = {"apple": (7.4, 160), "lemon": (8.4, 110), "orange": (7.8, 150), "plum": (5.0, 70)}
-
-
-def naysay(line: str) -> None:
-    """What `naysay ...` does in a terminal."""
-    if code := app(line.split(), standalone_mode=False):
-        raise SystemExit(code)
-
 
 draw = random.Random(0)
 with open("fruit.csv", "w", newline="") as file:
@@ -24,10 +17,15 @@ with open("fruit.csv", "w", newline="") as file:
         wrong = draw.choice([other for other in KINDS if other != kind])
         table.writerow([f"f{i}", round(draw.gauss(length, 0.5), 2), round(draw.gauss(weight, 12), 1), wrong])
 
-naysay("audit fruit.csv --id id --label not_label")
-naysay("fit fruit.csv --id id --label not_label --out RUN --scheme dms --epochs 20 --quiet")
-naysay("predict RUN fruit.csv --out predictions.csv --quiet")
+data = naysay.read("fruit.csv", id="id", label="not_label")
+print(f"{len(data.comp)} items of {', '.join(data.classes)}, by {', '.join(data.items.features)}")
 
-with open("predictions.csv", newline="") as file:
-    for row in list(csv.DictReader(file))[:3]:
-        print(row)
+space = naysay.features.find_space(data.items.x)
+found = naysay.audit.audit(data.comp, features=space.features, metric=space.metric, classes=data.classes)
+for advice in found.advice:
+    print(f"{advice.level}: {advice.text}")
+
+model = naysay.ComplementaryClassifier(classes=data.classes, epochs=20).fit(data.items.x, data.comp)
+for name, kind in zip(data.items.ids[:3], model.predict(data.items.x[:3]), strict=True):
+    print(name, "is", kind)
+print(f"accuracy, estimated from labels that say no: {model.score(data.items.x, data.comp):.2f}")

@@ -11,7 +11,9 @@ import sys
 import torch
 
 from naysay import datasets, labels, transition
-from naysay.learning import Config, prepare, train, train_on_ray
+from naysay.cluster import train_on_ray
+from naysay.holdout import prepare
+from naysay.learning import Config, train
 from naysay.processes import join
 
 digits = datasets.load("digits")

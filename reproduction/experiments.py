@@ -16,7 +16,9 @@ from typing import Any
 
 from naysay import metrics, neighbors, transition
 from naysay.augmentation import augment
-from naysay.learning import Config, Prepared, choose_k, prepare, train
+from naysay.decoding import choose_k
+from naysay.holdout import Prepared, prepare
+from naysay.learning import Config, train
 from naysay.neighbors import Graph
 from reproduction import sets
 from reproduction.sets import Place

@@ -1,6 +1,4 @@
-"""What can be counted: coverage, marginals, annotators, options and duplicates, against hand counts and known
-statistics.
-"""
+"""What can be counted: coverage, marginals, annotators, options, duplicates, against hand counts and known values."""
 
 import math
 import time
@@ -13,9 +11,9 @@ from hypothesis import strategies as st
 
 from naysay import labels, transition
 from naysay.audit import audit
-from naysay.audit.counts import label_counts
-from naysay.audit.shares import fit, share
 from naysay.errors import InputError
+from naysay.estimation import label_counts
+from naysay.statistics import fit, share
 
 
 def drawn(n, T, seed=0, shares=None, n_labels=1):

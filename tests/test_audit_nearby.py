@@ -1,7 +1,6 @@
-"""What neighbours say: planted noise, bias and bad annotators are found on the digits, and clean labels are not
-accused.
+"""What neighbours say: planted noise, bias and bad annotators are found on the digits, clean labels not accused.
 
-How far the estimates land with a known T: `python tests/test_audit_nearby.py` prints what `naysay.audit.nearby` says of
+How far the estimates land with a known T: `python tests/test_audit_nearby.py` prints what `naysay.estimation` says of
 the digits.
 """
 
@@ -14,7 +13,7 @@ import torch
 from naysay import labels, neighbors, transition
 from naysay.audit import audit
 from naysay.audit.annotators import tails
-from naysay.audit.nearby import likely_classes, others_say
+from naysay.estimation import likely_classes, others_say
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -57,9 +56,7 @@ def audited(name, seed=0):
 
 
 def landing(name, seed=0):
-    """Estimated and true noise, estimated bias, and the mean total variation between rows of the estimated and the true
-    T.
-    """
+    """Estimated and true noise, estimated bias, and the mean total variation between rows of T and its estimate."""
     found, T = audited(name, seed)
     near = found.neighbourhood
     return (
@@ -129,8 +126,7 @@ def test_planted_noise_is_found_in_its_order():
 @pytest.mark.parametrize("name", settings())
 def test_noise_lands_at_the_truth_or_a_little_above_it(name):
     noise, true, _, _ = landing(name)
-    # never significantly below, which is the proven side; above by what the likely classes get wrong, at most 0.0243
-    # here
+    # never significantly below, the proven side; above by what the likely classes get wrong, at most 0.0243 here
     assert noise.high >= true
     assert noise.value <= true + 0.03
 

@@ -1,8 +1,9 @@
-"""Algorithm 1 against its closed form and against plain loops, and everything `augment` accepts, refuses and reports."""
+"""Algorithm 1 against its closed form and plain loops, and everything `augment` accepts, refuses and reports."""
 
 import inspect
 import json
 import warnings
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -11,8 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naysay import augmentation, labels, neighbors
-from naysay.augmentation import SCHEMES, augment, augment_report, describe, propagate, weights
+from naysay.augmentation import (
+    SCHEMES,
+    Scheme,
+    Sharing,
+    augment,
+    augment_report,
+    describe,
+    neighbors_for,
+    propagate,
+    share,
+    weights,
+)
 from naysay.errors import InputError
+from naysay.estimators import LabelAugmenter
 from naysay.seeds import stream
 
 # float32 sums of 64 weighted entries round by about 1e-7, and alpha = 0.1 lets at most ten rounds of that add up
@@ -67,16 +80,20 @@ def example(
     return features, dense_graph(features, k), labels.from_indices(named, n_classes)
 
 
+def kind(scheme) -> str:
+    return "distance" if scheme.uses_gamma else "rank"
+
+
 def dense_matrix(indices: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     n = len(indices)
     return torch.zeros(n, n, dtype=torch.float64).scatter_add_(1, indices.long(), w.double())
 
 
-@pytest.mark.parametrize("scheme", [row for row in SCHEMES.values() if row.weights])
+@pytest.mark.parametrize("scheme", [row for row in SCHEMES.values() if row.weigh])
 @pytest.mark.parametrize("rounds", [None, 0, 3])
 def test_augment_is_algorithm_1_written_as_a_loop(scheme, rounds):
     features, graph, comp = example(40, 5, 7, 4, unlabelled=0.3)
-    expected = plain_loop(graph, comp, scheme.weights, 0.2, 1.5, scheme.rounds if rounds is None else rounds)
+    expected = plain_loop(graph, comp, kind(scheme), 0.2, 1.5, scheme.rounds if rounds is None else rounds)
     found = augment(features, comp, scheme.name, 7, 0.2, 1.5, rounds)
     assert np.abs(found.numpy() - expected).max() < SINGLE
 
@@ -161,9 +178,7 @@ def test_rows_are_distributions_and_equal_the_loop_on_grids_full_of_ties_and_dup
     assert bool((((sums - 1).abs() < SINGLE) | (sums == 0)).all())
     assert bool((sums[comp.sum(1) > 0] > 0).all())
     row = SCHEMES[scheme]
-    expected = plain_loop(
-        graph, comp, row.weights or "rank", 0.1, 1.0, 0 if row.weights is None else min(row.rounds, 6)
-    )
+    expected = plain_loop(graph, comp, kind(row), 0.1, 1.0, 0 if row.weigh is None else min(row.rounds, 6))
     assert np.abs(found.numpy() - expected).max() < SINGLE
 
 
@@ -304,8 +319,8 @@ def test_a_gamma_that_does_not_suit_the_distances_is_said(scale):
 def test_the_report_tells_what_happened_without_the_truth():
     features, _, comp = example(60, 6, 5, 4, unlabelled=0.2)
     Z, report = augment_report(features, comp, n_neighbors=8)
-    assert (report.scheme, report.neighbours, report.rounds, report.gamma, report.recall) == ("dms", 8, 100, 1.0, 1.0)
-    assert 1 <= report.effective_neighbours <= 8
+    assert (report.scheme, report.neighbors, report.rounds, report.gamma, report.recall) == ("dms", 8, 100, 1.0, 1.0)
+    assert 1 <= report.effective_neighbors <= 8
     assert report.labels == describe(comp, Z)
     assert json.loads(json.dumps(report.as_dict()))["labels"]["unlabelled"] == int((comp.sum(1) == 0).sum())
     text = str(report)
@@ -416,6 +431,63 @@ def test_nothing_in_augmentation_can_take_the_truth():
         if inspect.isfunction(thing):
             assert "y_true" not in inspect.signature(thing).parameters
     assert "y_true" not in inspect.signature(propagate).parameters
+
+
+def test_the_settings_as_one_record_share_as_the_keywords_do():
+    features, graph, comp = example(50, 4, 9, 4, unlabelled=0.2)
+    for keywords in (
+        {},
+        {"scheme": "RMS", "n_neighbors": 5},
+        {"gamma": "auto", "rounds": 3},
+        {"tol": 1e-2, "alpha": 0.3},
+    ):
+        for source in (features, graph):
+            Z, report = share(source, comp, Sharing(**{"n_neighbors": 9} | keywords))
+            expected, same = augment_report(source, comp, **{"n_neighbors": 9} | keywords)
+            assert torch.equal(Z, expected)
+            assert report == same
+
+
+def test_a_record_is_checked_when_it_is_made_and_then_stays():
+    for message, setting in (
+        ("unknown scheme 'dmss'", {"scheme": "dmss"}),
+        ("n_neighbors must be a whole number of at least 1; got 0", {"n_neighbors": 0}),
+        ("at most 1; got 0", {"alpha": 0}),
+        ("gamma must be a positive number", {"gamma": float("inf")}),
+        ("rounds must be a whole number", {"rounds": 0.5}),
+        ("unknown metric 'angle'", {"metric": "angle"}),
+        ("unknown method 'fast'", {"method": "fast"}),
+        ("tol must be a number", {"tol": float("nan")}),
+    ):
+        with pytest.raises(InputError, match=message):
+            Sharing(**setting)
+    assert Sharing("DMS") == Sharing() == Sharing(**Sharing().as_dict())
+    with pytest.raises(FrozenInstanceError):
+        Sharing().alpha = 0.5
+    asked = (("none", 3), ("rss", None), ("dms", 7))
+    assert [Sharing(scheme, rounds=rounds).total for scheme, rounds in asked] == [0, 1, 7]
+
+
+def test_without_a_number_neighbours_follow_from_the_classes_and_from_the_rows_there_are():
+    features, _, comp = example(60, 4, 9, 4)
+    assert augment_report(features, comp, "rss", None)[1].neighbors == neighbors_for("rss", 60, 4) == 8
+    assert Sharing().within(60, 4) == Sharing(n_neighbors=59)
+    assert Sharing(n_neighbors=None).within(60, 4) == Sharing(n_neighbors=neighbors_for("dms", 60, 4))
+
+
+def test_a_new_scheme_is_one_row_of_the_table(monkeypatch):
+    def alike(distances, gamma):
+        return torch.full_like(distances, 1 / distances.shape[1])
+
+    monkeypatch.setitem(SCHEMES, "even", Scheme("even", alike, 2, "all neighbours alike, twice"))
+    features, graph, comp = example(40, 5, 7, 4)
+    W = dense_matrix(graph.indices, torch.full((40, 7), 1 / 7))
+    once = 0.1 * comp.double() + 0.9 * W @ comp.double()
+    Z, report = augment_report(features, comp, "even", 7)
+    assert (Z - (0.1 * comp + 0.9 * W @ once)).abs().max() < SINGLE
+    assert (report.scheme, report.rounds, report.gamma) == ("even", 2, None)
+    fitted = LabelAugmenter("even", n_neighbors=7).fit(features.numpy(), comp.numpy())
+    assert fitted.transform(features.numpy()[:3]).sum(1) == pytest.approx(np.ones(3), abs=SINGLE)
 
 
 def test_augment_and_augment_report_take_the_same():

@@ -17,7 +17,7 @@ def test_noise_rate_is_the_share_of_neighbours_labels_that_name_ones_own_class()
     comp = np.array([[0.5, 0.5, 0], [1, 0, 0], [0, 0, 0]])
     # row 0 (class 0) hears row 1's label 0: 1 of 1; row 1 (class 1) hears half of row 0's: 0.5 of 1; row 2 (class 2)
     # hears none: 0 of 2
-    assert metrics.oracle_noise_rate(graph, comp, [0, 1, 2]) == pytest.approx(1.5 / 4)
+    assert metrics.oracle_neighboring_noise(graph, comp, [0, 1, 2]) == pytest.approx(1.5 / 4)
 
 
 def test_mass_leaves_unlabelled_rows_out():
@@ -39,9 +39,9 @@ def test_metrics_refuse_what_does_not_match():
     with pytest.raises(InputError, match="y_true must be class numbers from 0 to 2; got 1 to 3"):
         metrics.oracle_argmin_accuracy(np.eye(3)[:2], [1, 3])
     with pytest.raises(InputError, match="graph must join the 3 rows of comp with each other; got Graph"):
-        metrics.oracle_noise_rate(graph, np.eye(3), [0, 1, 2])
+        metrics.oracle_neighboring_noise(graph, np.eye(3), [0, 1, 2])
     with pytest.raises(InputError, match="no neighbour has a complementary label"):
-        metrics.oracle_noise_rate(graph, np.zeros((2, 3)), [0, 1])
+        metrics.oracle_neighboring_noise(graph, np.zeros((2, 3)), [0, 1])
     with pytest.raises(InputError, match="no row has a label"):
         metrics.oracle_mass(np.zeros((2, 3)), [0, 1])
 
@@ -62,6 +62,6 @@ def test_real_features_give_the_published_table():
         assert metrics.oracle_mass(Z, y) == pytest.approx(mass, abs=0.006)
     assert np.mean(y[graph.indices.numpy()] == y[:, None]) == pytest.approx(0.758, abs=0.001)
     # a neighbour of another class (0.242 of them) names one's own class with probability 1/9
-    assert metrics.oracle_noise_rate(graph, np.eye(10, dtype=np.float32)[named], y) == pytest.approx(
+    assert metrics.oracle_neighboring_noise(graph, np.eye(10, dtype=np.float32)[named], y) == pytest.approx(
         0.242 / 9, abs=0.001
     )

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from naysay import transition
 from naysay.cli import app
+from naysay.learning import Config
 
 NAMES = ("cat", "dog", "emu")
 
@@ -43,7 +44,7 @@ def write_csv(path, rows):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with the same items as a table, as long labels, as Parquet embeddings, and the run of the shortest call."""
+    """A folder with the same items as a table, as long labels, as Parquet embeddings, and a run of the shortest."""
     place = tmp_path_factory.mktemp("with spaces in it")
     x, y = blobs()
     wrong = transition.sample(y, transition.uniform(3), seed=1)[:, 0].tolist()
@@ -432,8 +433,15 @@ def test_every_command_teaches_by_example():
         assert f"naysay {' '.join(words)}" in said
 
 
+def test_the_help_of_fit_says_the_defaults_of_training():
+    said = " ".join(naysay("fit", "--help").stdout.replace("│", " ").split())
+    assert f"Else {Config.learning_rate:g}." in said
+    assert f"else {Config.loss}." in said
+    assert f"else {Config.model}." in said
+
+
 def test_the_real_command_says_its_version_and_explains_itself_at_once():
-    code = "import time; t = time.perf_counter(); from naysay.cli import main; import sys; sys.argv = ['naysay', '--version']\n"
+    code = "from naysay.cli import main; import sys; sys.argv = ['naysay', '--version']\n"
     code += "try: main()\nexcept SystemExit as end: print(end.code, 'torch' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["naysay", "0.1.0", "0", "False", "False"]

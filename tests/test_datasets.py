@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naysay.datasets import CATALOG, NAMES, data_folder, load, store
-from naysay.datasets.annotated import NOISE_TOLERANCE
 from naysay.datasets.dataset import faults, from_arrays
+from naysay.datasets.formats import NOISE_TOLERANCE
 from naysay.errors import InputError
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"

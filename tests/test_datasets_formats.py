@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from naysay.datasets import CATALOG, annotated, cifar, idx, load, unpickle
+from naysay.datasets import CATALOG, formats, load, unpickle
 from naysay.errors import InputError
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -106,7 +106,7 @@ def published(y, noise=0.1, n_labels=3):
 def test_idx_files_become_images_and_labels(tmp_path):
     rng = np.random.default_rng(0)
     made = [rng.integers(0, 256, shape).astype(np.uint8) for shape in ((5, 28, 28), (5,), (3, 28, 28), (3,))]
-    decoded = idx.decode(*(write_idx(tmp_path / f"{i}.gz", array) for i, array in enumerate(made)))
+    decoded = formats.decode_idx(*(write_idx(tmp_path / f"{i}.gz", array) for i, array in enumerate(made)))
     for key, array in zip(("x_train", "y_train", "x_test", "y_test"), made, strict=True):
         assert np.array_equal(decoded[key], array), key
     assert decoded["x_train"].flags.writeable
@@ -129,13 +129,13 @@ def test_idx_files_that_are_not_whole_are_refused(tmp_path):
         with pytest.raises(
             InputError, match=rf"{name} (cannot be unpacked \(.*\)|is not a whole IDX file .*)\. Delete it and load"
         ):
-            idx.read(tmp_path / name)
+            formats.read_idx(tmp_path / name)
     for name, content in inside.items():
         (tmp_path / name).write_bytes(gzip.compress(content))
         with pytest.raises(
             InputError, match=f"{name} is not a whole IDX file of bytes: {len(content)} bytes say shape"
         ):
-            idx.read(tmp_path / name)
+            formats.read_idx(tmp_path / name)
 
 
 # CIFAR
@@ -144,7 +144,7 @@ def test_idx_files_that_are_not_whole_are_refused(tmp_path):
 @pytest.mark.parametrize("dump", [python2, *(partial(pickle.dumps, protocol=p) for p in range(6))])
 def test_cifar10_batches_of_every_protocol_become_images(tmp_path, dump):
     batches = cifar10()
-    decoded = cifar.decode_10(write_archive(tmp_path / "c.tar.gz", batches, dump))
+    decoded = formats.decode_cifar10(write_archive(tmp_path / "c.tar.gz", batches, dump))
     assert decoded["x_train"].shape == (20, 32, 32, 3)
     assert decoded["y_train"].tolist() == [y for i in range(1, 6) for y in batches[f"data_batch_{i}"]["labels"]]
     red, green, blue = batches["test_batch"]["data"][3].reshape(3, 32, 32)
@@ -153,7 +153,7 @@ def test_cifar10_batches_of_every_protocol_become_images(tmp_path, dump):
 
 def test_the_two_maps_of_cifar20_differ_in_the_streetcar_alone(tmp_path):
     archive = write_archive(tmp_path / "c.tar.gz", cifar100())
-    ours, standard = cifar.decode_20(archive), cifar.decode_20_standard(archive)
+    ours, standard = formats.decode_cifar20(archive), formats.decode_cifar20_standard(archive)
     for key in ("y_train", "y_test"):
         assert np.flatnonzero(ours[key] != standard[key]).tolist() == [81]
         assert (ours[key][81], standard[key][81]) == (18, 19)
@@ -168,7 +168,7 @@ def test_the_maps_of_cifar20_are_the_real_ones(tmp_path):
         standard, human, classes = pack["fine_to_coarse_std"], pack["fine_to_cl20"], pack["classes20"]
     batches = cifar100()
     batches["train"]["coarse_labels"] = standard.tolist()
-    assert np.array_equal(cifar.decode_20(write_archive(tmp_path / "c.tar.gz", batches))["y_train"], human)
+    assert np.array_equal(formats.decode_cifar20(write_archive(tmp_path / "c.tar.gz", batches))["y_train"], human)
     assert list(CATALOG["cifar20"].classes) == classes.tolist()
 
 
@@ -180,29 +180,29 @@ def test_damaged_cifar_archives_are_refused(tmp_path):
         with pytest.raises(
             InputError, match=r"cifar.tar.gz (cannot be unpacked|lacks|holds a pickle that) .*Delete it"
         ):
-            cifar.decode_10(path)
+            formats.decode_cifar10(path)
     batches = cifar10()
     del batches["data_batch_3"]
     with pytest.raises(InputError, match=r"cifar.tar.gz lacks data_batch_3\."):
-        cifar.decode_10(write_archive(path, batches))
+        formats.decode_cifar10(write_archive(path, batches))
     for wrong in ({"labels": [1]}, {"data": np.zeros((4, 3072), np.int64)}, {"data": np.zeros((4, 99), np.uint8)}):
         batches = cifar10()
         batches["data_batch_2"].update(wrong)
         with pytest.raises(
             InputError, match=r"cifar.tar.gz must hold batches of data, labels, data uint8 \(n, 3072\); got"
         ):
-            cifar.decode_10(write_archive(path, batches))
+            formats.decode_cifar10(write_archive(path, batches))
     batches = cifar10()
     batches["test_batch"]["labels"] = [0.5] * 4
     with pytest.raises(InputError, match=r"must hold batches .* 'labels': 'float64 \(4,\)'"):
-        cifar.decode_10(write_archive(path, batches))
+        formats.decode_cifar10(write_archive(path, batches))
     with pytest.raises(InputError, match="must hold batches"):
-        cifar.decode_10(write_archive(path, {key: [1, 2] for key in cifar10()}))
+        formats.decode_cifar10(write_archive(path, {key: [1, 2] for key in cifar10()}))
 
 
 def test_nothing_is_unpacked_to_disk(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    cifar.decode_10(write_archive(tmp_path / "c.tar.gz", cifar10()))
+    formats.decode_cifar10(write_archive(tmp_path / "c.tar.gz", cifar10()))
     assert [file.name for file in tmp_path.iterdir()] == ["c.tar.gz"]
 
 
@@ -216,12 +216,12 @@ def archive(tmp_path):
 
 @pytest.fixture
 def y(archive):
-    return cifar.decode_10(archive)["y_train"]
+    return formats.decode_cifar10(archive)["y_train"]
 
 
 def decode(path, content, archive, noise=0.1):
     path.write_bytes(pickle.dumps(content))
-    return annotated.decode(path, archive, base=cifar.decode_10, noise=noise)
+    return formats.decode_annotated(path, archive, base=formats.decode_cifar10, noise=noise)
 
 
 @pytest.mark.parametrize("form", ["lists", "arrays", "numpy integers", "flat images", "columns", "nine labels"])

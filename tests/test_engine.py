@@ -19,7 +19,8 @@ import pytest
 import torch
 
 from naysay import engine, labels
-from naysay.engine import cluster, placing
+from naysay.cluster import connect
+from naysay.engine import placing
 from naysay.engine.local import Local
 from naysay.errors import InputError
 from naysay.learning import Config, HeldOut, grid, search
@@ -33,7 +34,7 @@ BOTH = ["local", "ray"]
 @pytest.fixture(scope="module")
 def ray():
     """One Ray of two CPUs for all tests of this file; `start("ray")` inside uses it and leaves it running."""
-    with cluster.connect(workers=2) as connected:
+    with connect(workers=2) as connected:
         yield connected
 
 

@@ -116,7 +116,7 @@ def test_the_augmenter_shares_labels_and_passes_them_on_to_new_rows(digits):
 
 
 class Constant(ClassifierMixin, BaseEstimator):
-    """Predicts one class, whatever it sees: the model that accuracy against complementary labels would call harmless."""
+    """Predicts one class, whatever it sees: the model that accuracy against complementary labels calls harmless."""
 
     def __init__(self, always=0):
         self.always = always

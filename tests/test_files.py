@@ -164,7 +164,7 @@ def test_a_folder_is_put_in_place_with_all_that_is_in_it(tmp_path):
 def test_a_graph_that_finds_no_room_says_so_and_leaves_nothing(tmp_path, full_disk):
     graph = from_arrays([[(row + 1) % 500] for row in range(500)], [[1.0]] * 500)
     with pytest.raises(
-        InputError, match=r"graph.safetensors' cannot be written \(.*Free some space or choose another folder"
+        InputError, match=r"has no room for graph.safetensors \(.*Free some space or choose another folder"
     ):
         graph.save(tmp_path / "graph.safetensors")
     assert names(tmp_path) == []

@@ -11,6 +11,8 @@ import torch
 
 from naysay import datasets, labels, losses, metrics, models, transition
 from naysay.errors import InputError
+from naysay.features import pretrain
+from naysay.holdout import prepare
 from naysay.learning import (
     PAPER,
     Config,
@@ -19,9 +21,9 @@ from naysay.learning import (
     Predictor,
     Task,
     choose,
+    configure,
     grid,
     load_encoder,
-    prepare,
     recipes,
     search,
     train,
@@ -257,6 +259,39 @@ def test_observers_add_figures_and_truth_enters_through_them_alone(digits, comp)
         hits = figures["train_accuracy"] * len(digits.y_train)
         assert hits == pytest.approx(round(hits))
         assert figures["test_accuracy"] * 355 == pytest.approx(round(figures["test_accuracy"] * 355))
+
+
+def renew(learner, epoch):
+    """Before the third epoch the labels become what the model believes least; else they stay."""
+    if epoch != 2:
+        return None
+    with torch.no_grad():
+        learner.eval()
+        return torch.nn.functional.one_hot(learner.product().logits(learner.raw).argmin(1), 10).float()
+
+
+def test_labels_that_are_renewed_are_trained_on_and_survive_an_interruption(digits, comp, tmp_path):
+    def relabel(learner, epoch):
+        learner.raw = digits.x_train
+        return renew(learner, epoch)
+
+    config, given = dataclasses.replace(FAST, epochs=5, schedule="constant"), comp.clone()
+    plain = train(config, digits.x_train, comp)
+    whole = train(config, digits.x_train, comp, relabel=relabel)
+    assert whole.history[1]["loss"] == plain.history[1]["loss"]
+    assert whole.history[2]["loss"] != plain.history[2]["loss"]
+    assert torch.equal(comp, given)  # the caller's labels are not changed
+    # interrupted after the labels were renewed: the resumed run must not fall back to those that were given
+    train(dataclasses.replace(config, epochs=4), digits.x_train, comp, relabel=relabel, folder=tmp_path)
+    resumed = train(config, digits.x_train, comp, relabel=relabel, folder=tmp_path)
+    assert same(weights(whole.predictor), weights(resumed.predictor))
+
+
+def test_a_recipe_that_learns_encoders_is_not_trained_on_labels_nor_the_other_way_round(digits, comp):
+    with pytest.raises(InputError, match=r"fastsiam learns an encoder from images alone; .* can be used here: plain"):
+        train(configure("fastsiam", batch_size=8), digits.x_train, comp)
+    with pytest.raises(InputError, match=r"plain learns a classifier from labels; .*: simsiam, fastsiam"):
+        pretrain(torch.from_numpy(digits.x_train), Config())
 
 
 @pytest.mark.parametrize("criterion", ["ure-accuracy", "ure-log-loss", "scel"])

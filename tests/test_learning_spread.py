@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from naysay import labels
 from naysay.cli import app
-from naysay.engine.cluster import connect
+from naysay.cluster import connect, train_on_ray
 from naysay.errors import InputError
-from naysay.learning import Config, Diverged, HeldOut, Predictor, train, train_on_ray
+from naysay.learning import Config, Diverged, HeldOut, Predictor, train
 from naysay.processes import ALONE, here, join
 
 # tests that open ports run one after another: a free port that one has found must not be another's

@@ -75,16 +75,16 @@ def test_neighbouring_noise_matches_a_plain_loop(sample, metric):
     wrong = [[float(comp[j, y[i]]) for j in near[i] if j != 3] for i in range(80)]
     centres = range(80) if sample is None else stream(0, "neighbouring noise").choice(80, sample, replace=False)
     expected = sum(sum(wrong[i]) for i in centres) / sum(len(wrong[i]) for i in centres)
-    found = metrics.oracle_neighbouring_noise(points, comp, y, 10, metric=metric, sample=sample)
+    found = metrics.oracle_neighboring_noise(points, comp, y, 10, metric=metric, sample=sample)
     assert found == pytest.approx(expected, abs=1e-9)
 
 
 def test_rows_of_zeros_as_rectified_units_give_them_are_no_error():
     points, comp, y = example()
     points[:3] = 0
-    assert 0 < metrics.oracle_neighbouring_noise(points, comp, y, 5) < 1
+    assert 0 < metrics.oracle_neighboring_noise(points, comp, y, 5) < 1
     with pytest.raises(InputError, match="unknown metric 'cosin': did you mean cosine"):
-        metrics.oracle_neighbouring_noise(points, comp, y, 5, metric="cosin")
+        metrics.oracle_neighboring_noise(points, comp, y, 5, metric="cosin")
 
 
 def test_a_sampled_centre_is_not_its_own_neighbour():
@@ -92,7 +92,7 @@ def test_a_sampled_centre_is_not_its_own_neighbour():
     points = torch.arange(40.0)[:, None]
     y = torch.arange(40) % 2
     comp = torch.nn.functional.one_hot(y, K).float()
-    assert metrics.oracle_neighbouring_noise(points, comp, y, 1, metric="euclidean", sample=20) == 0
+    assert metrics.oracle_neighboring_noise(points, comp, y, 1, metric="euclidean", sample=20) == 0
 
 
 def test_metrics_refuse_rows_that_do_not_match():
@@ -100,7 +100,7 @@ def test_metrics_refuse_rows_that_do_not_match():
     with pytest.raises(InputError, match=r"logits and comp must be \(n, K\) and y_true \(n,\)"):
         metrics.oracle_confidence(logits[:5], comp, y)
     with pytest.raises(InputError, match="must describe the same rows; got 5, 60 and 60"):
-        metrics.oracle_neighbouring_noise(logits[:5], comp, y)
+        metrics.oracle_neighboring_noise(logits[:5], comp, y)
 
 
 def test_explicit_sharing_adds_half_of_the_unseen_labels_and_never_the_truth():
@@ -125,3 +125,29 @@ def test_explicit_sharing_keeps_noise_gives_labels_to_the_unlabelled_and_knows_i
     assert torch.equal(explicit_sharing(comp, torch.tensor([0, 3]), fraction=0.0), comp)
     with pytest.raises(InputError, match="fraction must be 0 to 1; got 2"):
         explicit_sharing(comp, torch.tensor([0, 3]), fraction=2)
+
+
+def test_every_figure_that_is_measured_stands_in_the_table_once():
+    points, comp, y = example()
+
+    class Model:
+        def logits(self, x):
+            return points
+
+        def represent(self, x):
+            return points
+
+        def decode(self, logits):
+            return logits.argmax(1)
+
+    class Moment:
+        epoch, last, predictor = 1, True, Model()
+
+    observe = metrics.oracle_observer(points, comp, y, x_test=points, y_test=y, augmented=comp, noise_neighbors=5)
+    names = [name for figure in metrics.FIGURES for name in (figure.name, *figure.also)]
+    assert len(names) == len(set(names))
+    assert set(observe(Moment)) <= set(names)
+    # a run and the laboratory have one figure under two keys
+    assert metrics.find_figure("wrong_mass") is metrics.find_figure("mass_on_true")
+    assert metrics.find_figure("augmented_accuracy").words == "least named class is true"
+    assert metrics.find_figure("knn_accuracy").words == "knn accuracy"

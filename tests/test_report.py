@@ -1,6 +1,4 @@
-"""The report without a browser: what it holds, how numbers are written, that names cannot become markup, that it is
-written whole.
-"""
+"""The report without a browser: what it holds, how numbers are written, and that names cannot become markup."""
 
 import base64
 import dataclasses
@@ -22,7 +20,7 @@ from sklearn.datasets import load_digits
 
 from naysay import report as r
 from naysay.errors import InputError
-from naysay.report.items import png_uri
+from naysay.report.mass import png_uri
 from naysay.report.numerals import show, show_value, ticks
 
 SCHEMES = ("none", "RSS", "RMS", "DSS", "DMS")
@@ -34,9 +32,7 @@ HOSTILE = (
 
 @functools.cache
 def digits():
-    """All digits, one label each, labels shared once among the 32 nearest: enough for a report that looks like a real
-    one.
-    """
+    """All digits, one label each, shared among the 32 nearest: enough for a report that looks like a real one."""
     bunch = load_digits()
     x, y = bunch.data.astype(np.float32), bunch.target
     rng = np.random.default_rng(0)
@@ -78,7 +74,7 @@ def results():
         r.Method(name, [r.Value(*a), r.Value(*b), r.Value(*c), r.Value(d), r.Value(e)], chosen=name.endswith("DMS"))
         for name, a, b, c, d, e in rows
     ]
-    note = "One uniform complementary label for each of 1,442 digits. Settings were chosen by the estimated accuracy alone."
+    note = "One uniform complementary label for each of 1,442 digits. Settings were chosen by the estimate alone."
     return r.Results(columns, methods, note, ("Estimated accuracy", "Test accuracy"))
 
 
@@ -100,7 +96,7 @@ def example():
             p[row],
             augmented=shared[row] if len(neighbours) else None,
             y_true=int(y[row]),
-            neighbours=[item(other) for other in neighbours],
+            neighbors=[item(other) for other in neighbours],
         )
 
     plane = r.project_2d(x)
@@ -178,7 +174,7 @@ def example():
             p.max(1),
             given[:, None],
             y,
-            note=f"The two directions of greatest variance of the pixels, {plane.explained.sum():.0%} of it. Each mark is a digit.",
+            note=f"The two directions of greatest variance of the pixels, {plane.explained.sum():.0%} of it.",
         ),
         examples=[item(row, near[row][:8]) for row in (17, 42, 255, 512, 901, 1300)],
         doubtful=[item(row) for row in np.argsort(margin, kind="stable")[:12]],
@@ -222,7 +218,7 @@ def hostile():
         [],
         [r.HeatMap(HOSTILE, np.eye(3), [HOSTILE] * 3, [HOSTILE] * 3, HOSTILE, HOSTILE, HOSTILE)],
         r.FeatureMap(np.eye(3, 2), [0, 1, 2], [HOSTILE] * 3, [0.5] * 3, [[1]] * 3, [0] * 3, HOSTILE),
-        [dataclasses.replace(item, neighbours=[item])],
+        [dataclasses.replace(item, neighbors=[item])],
         [item],
         config={HOSTILE: {HOSTILE: HOSTILE}},
         versions={HOSTILE: HOSTILE},
@@ -234,7 +230,7 @@ def hostile():
 
 
 class Page(HTMLParser):
-    """A page taken apart: its elements in order, its ids, its text outside of scripts and styles, and its data block."""
+    """A page taken apart: its elements in order, its ids, its text outside of scripts and styles, its data block."""
 
     def __init__(self, text):
         super().__init__()
@@ -421,7 +417,7 @@ def test_the_map_counts_its_classes_and_its_mistakes():
 
 def test_items_show_their_prediction_labels_and_the_least_mass():
     item = r.Item(
-        "7", [1], probabilities=[0.2, 0.1, 0.7], augmented=[0.3, 0.6, 0.1], neighbours=[r.Item("8", [0])], y_true=0
+        "7", [1], probabilities=[0.2, 0.1, 0.7], augmented=[0.3, 0.6, 0.1], neighbors=[r.Item("8", [0])], y_true=0
     )
     text = r.render(r.Report("t", classes=["cat", "dog", "cow"], examples=[item], doubtful=[item]))
     assert "predicted <b><bdi>cow</bdi></b>, 70.0\xa0%" in text

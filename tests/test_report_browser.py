@@ -1,5 +1,4 @@
-"""The report in real Chromium: drawn, silent on the console and the network, sorting, hovering, typing, on a phone and
-in the dark.
+"""The report in real Chromium: drawn, silent, sorting, hovering, typing, on a phone and in the dark.
 
 Needs Debian's packages chromium and chromium-driver; without them these tests are skipped, and say so.
 """
@@ -36,7 +35,8 @@ NOT_FINITE = (
     "/NaN|undefined|Infinity/.test(a.value))).length"
 )
 OUTSIDE = """
-const clipped = (e) => e && e !== document.body && (getComputedStyle(e).overflowX !== 'visible' || clipped(e.parentElement));
+const clipped = (e) => e && e !== document.body
+  && (getComputedStyle(e).overflowX !== 'visible' || clipped(e.parentElement));
 return [...document.querySelectorAll('body *')].filter((e) => {
   const box = e.getBoundingClientRect();
   return box.width && (box.right > innerWidth + 1 || box.left < -1) && !clipped(e.parentElement);
@@ -66,9 +66,7 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def look(chromium, pages):
-    """Open a page on a screen; afterwards the console must be empty and nothing but the file itself may have been asked
-    for.
-    """
+    """Open a page on a screen; afterwards the console must be empty and nothing but the file itself asked for."""
 
     def opened(name="example", width=1360, height=900, theme="light", phone=False):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
@@ -209,7 +207,8 @@ def test_a_chart_is_read_with_arrow_keys(look):
 def test_hovering_over_the_map_tells_the_item(look):
     driver = look()
     field = find(driver, ".field")
-    script = """const m = JSON.parse(document.getElementById('data').textContent).map, b = arguments[0].getBoundingClientRect();
+    script = """const m = JSON.parse(document.getElementById('data').textContent).map;
+        const b = arguments[0].getBoundingClientRect();
       return [m.x[7] / 1000 * b.width - b.width / 2, m.y[7] / 1000 * b.width - b.height / 2, m.x[7], m.y[7]]"""
     x, y, *place = driver.execute_script(script, field)
     hover(driver, field, x, y)
@@ -274,7 +273,8 @@ def test_a_finger_on_a_phone_gets_a_tooltip_inside_the_screen(look):
     left, top, width, height = driver.execute_script(
         "const b = arguments[0].getBoundingClientRect(); return [b.x, b.y, b.width, b.height]", plot
     )
-    press = "arguments[0].dispatchEvent(new PointerEvent('pointerdown', {bubbles: true, clientX: arguments[1], clientY: arguments[2]}))"
+    press = """const [target, clientX, clientY] = arguments;
+        target.dispatchEvent(new PointerEvent('pointerdown', {bubbles: true, clientX, clientY}))"""
     for share in (0, 0.5, 1):
         driver.execute_script(press, plot, left + share * width, top + height / 2)
         box = driver.execute_script(
@@ -312,7 +312,10 @@ def test_hostile_names_are_shown_and_do_nothing(look):
 
 
 def test_the_policy_stops_scripts_that_an_audit_would_bring(chromium, tmp_path):
-    audit = "<h3>Counts</h3><img src=x onerror='window.hacked=1'><script>window.hacked=2</script><p onclick='window.hacked=3'>press</p>"
+    audit = (
+        "<h3>Counts</h3><img src=x onerror='window.hacked=1'><script>window.hacked=2</script>"
+        "<p onclick='window.hacked=3'>press</p>"
+    )
     chromium.get(report.write(report.Report("t", audit=audit), tmp_path / "audit.html").as_uri())
     find(chromium, "#audit p").click()
     assert chromium.execute_script("return window.hacked === undefined")

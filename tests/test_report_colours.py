@@ -89,6 +89,6 @@ def test_numbers_in_heat_maps_stay_readable_at_every_depth(theme):
     for depth in np.linspace(0, 1, 201):
         lab = depth * oklab(palette["heat"]) + (1 - depth) * oklab(palette["wash"])
         cell = np.clip(((lab @ np.linalg.inv(LAB).T) ** 3) @ np.linalg.inv(LMS).T, 0, 1)
-        tone = report.heat.Cell(float(depth), "").tone
+        tone = report.mass.Cell(float(depth), "").tone
         text = {"deep": palette["deep"], "mid": np.zeros(3), "": palette["shallow"]}[tone]
         assert contrast(text, cell) >= 4.45, depth  # 4.5 but for rounding at the two changes

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from naysay import augment, datasets, features, labels, metrics, transition
 from naysay.datasets import store
 from naysay.errors import InputError
-from naysay.learning import Config, environment, prepare, train
+from naysay.holdout import prepare
+from naysay.learning import Config, environment, train
 from naysay.learning.recipe import Task
 from naysay.learning.recipes import build
 from naysay.learning.steps import Steps

@@ -1,8 +1,8 @@
 """naysay: learn what things are from labels that say what they are not.
 
 The folders are the flow: labels, transition, datasets, models, features, neighbors, augmentation, losses, selection and
-metrics, training, estimators, and the command; below them the engine that runs jobs anywhere. Each is imported when it
-is first used, so that `naysay --help` does not wait for torch.
+metrics, learning, decoding, reading, holdout, estimators, runs and the command; below them the engine that runs jobs
+anywhere, beside them what needs Ray. Each is imported when it is first used: `naysay --help` does not wait for torch.
 """
 
 from importlib import import_module
@@ -17,18 +17,25 @@ __all__ = [
     "audit",
     "augment",
     "augmentation",
+    "cluster",
     "datasets",
+    "decoding",
     "engine",
     "errors",
+    "estimation",
     "estimators",
     "features",
+    "holdout",
     "labels",
     "learning",
     "losses",
     "metrics",
     "models",
     "neighbors",
+    "read",
+    "reading",
     "report",
+    "runs",
     "seeds",
     "selection",
     "transition",
@@ -38,30 +45,38 @@ if TYPE_CHECKING:
     from naysay import (
         audit,
         augmentation,
+        cluster,
         datasets,
+        decoding,
         engine,
         errors,
+        estimation,
         estimators,
         features,
+        holdout,
         labels,
         learning,
         losses,
         metrics,
         models,
         neighbors,
+        reading,
         report,
+        runs,
         seeds,
         selection,
         transition,
     )
     from naysay.augmentation import augment
     from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
+    from naysay.reading import read
 
 _HOME = {  # naysay.augment is naysay.augmentation.augment
     "augment": "augmentation",
     "ComplementaryClassifier": "estimators",
     "ComplementaryKNeighbors": "estimators",
     "LabelAugmenter": "estimators",
+    "read": "reading",
 }
 
 

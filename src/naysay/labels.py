@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from naysay.errors import InputError
+from naysay.words import few
 
 Contradictions = Literal["raise", "unlabel", "keep"]
 
 UNLABELLED = -1
+SEVERAL = (list, tuple, np.ndarray, Tensor, set, frozenset)  # what a row of several labels may be
 ROW_SUM_TOLERANCE = 1e-3  # rows of float16 embeddings pipelines sum to 1 only to their eleven bits
 
 
@@ -32,10 +34,10 @@ def from_indices(y: Any, n_classes: int, *, contradictions: Contradictions = "ra
     bad = (columns < UNLABELLED) | (columns >= n_classes)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
+        got = f"{int(columns[at])} in row {int(rows[at])}"
         raise InputError(
-            f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {int(columns[at])} in row "
-            f"{int(rows[at])}. "
-            "If the classes are counted from 1, subtract 1."
+            f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {got}. If the classes are counted "
+            "from 1, subtract 1."
         )
     given = columns != UNLABELLED
     counts = np.bincount(rows[given] * n_classes + columns[given], minlength=n * n_classes).reshape(n, n_classes)
@@ -102,21 +104,18 @@ def from_table(
     who = column(table, annotator) if annotator is not None else None
     for at, (name, its_label) in enumerate(zip(item_column, label_column, strict=True)):
         if name not in item_number:
+            among = f"the {len(item_list)} items"
             raise InputError(
-                f"row {at} labels item {name!r}, which is not among the {len(item_list)} items; drop the row or add "
-                "the item."
+                f"row {at} labels item {name!r}, which is not among {among}; drop the row or add the item."
             )
         if is_missing(its_label):
             continue
         if its_label not in class_number:
-            raise InputError(
-                f"row {at} names class {its_label!r}, which is not among the classes {_few(classes)}; correct its "
-                "spelling."
-            )
+            among = f"the classes {few(classes)}"
+            raise InputError(f"row {at} names class {its_label!r}, which is not among {among}; correct its spelling.")
         if shown is not None and its_label not in shown[at]:
-            raise InputError(
-                f"row {at} names class {its_label!r}, which was not among the options shown {_few(shown[at])}."
-            )
+            among = f"the options shown {few(shown[at])}"
+            raise InputError(f"row {at} names class {its_label!r}, which was not among {among}.")
         pair = item_number[name], class_number[its_label]
         if who is not None:
             if (who[at], *pair) in seen:
@@ -137,7 +136,7 @@ def column(table: Any, name: str) -> list[Any]:
     """A column of a dict of lists, a pandas DataFrame or a pyarrow Table, as a list."""
     names = column_names(table)
     if name not in names:
-        raise InputError(f"the table has no column {name!r}; its columns are {_few(names)}.")
+        raise InputError(f"the table has no column {name!r}; its columns are {few(names)}.")
     values = table[name]
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
@@ -148,10 +147,8 @@ def column_names(table: Any) -> list[Any]:
     """The names of a table's columns."""
     names = getattr(table, "column_names", None)
     if names is None and not (hasattr(table, "__getitem__") and hasattr(table, "__iter__")):
-        raise InputError(
-            "table must have columns by name (a dict of lists, a DataFrame, a pyarrow Table); got "
-            f"{type(table).__name__}."
-        )
+        got = type(table).__name__
+        raise InputError(f"table must have columns by name (a dict of lists, a DataFrame, a pyarrow Table); got {got}.")
     return list(table if names is None else names)
 
 
@@ -159,29 +156,21 @@ def listed(cell: Any) -> tuple[Any, ...]:
     """The options of a cell in the order shown, each once: a list, names joined by "|", or a single option."""
     if is_missing(cell):
         return ()
-    parts = (
-        [part.strip() for part in cell.split("|")]
-        if isinstance(cell, str)
-        else cell
-        if hasattr(cell, "__iter__")
-        else [cell]
-    )
+    if isinstance(cell, str):
+        cell = [part.strip() for part in cell.split("|")]
+    parts = cell if hasattr(cell, "__iter__") else [cell]
     return tuple(dict.fromkeys(part for part in parts if not is_missing(part)))
 
 
 def is_missing(value: Any) -> bool:
     """Whether a cell is empty: None, NaN, or text of nothing but spaces."""
-    return bool(
-        value is None
-        or (isinstance(value, str) and not value.strip())
-        or (isinstance(value, float) and np.isnan(value))
-    )
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, float) and bool(np.isnan(value)))
 
 
 def validate(comp: Any, n_classes: int | None = None) -> Tensor:
-    """`comp` as a float tensor (n, K) whose rows are known to be non-negative and to sum to 1, or to 0 where
-    unlabelled.
-    """
+    """`comp` as a float tensor (n, K), checked: rows are non-negative and sum to 1, or to 0 where unlabelled."""
     tensor = torch.as_tensor(comp)
     if tensor.ndim != 2:
         raise InputError(
@@ -198,10 +187,8 @@ def validate(comp: Any, n_classes: int | None = None) -> Tensor:
     check_n_classes(tensor.shape[1])
     if not bool(torch.isfinite(tensor).all()) or bool((tensor < 0).any()):
         at = int((~torch.isfinite(tensor) | (tensor < 0)).any(1).nonzero()[0])
-        raise InputError(
-            f"comp must hold finite numbers of at least 0; got {[round(v, 4) for v in tensor[at].tolist()]} in row "
-            f"{at}."
-        )
+        got = [round(value, 4) for value in tensor[at].tolist()]
+        raise InputError(f"comp must hold finite numbers of at least 0; got {got} in row {at}.")
     sums = tensor.double().sum(1)
     off = ((sums - 1).abs() > ROW_SUM_TOLERANCE) & (sums != 0)
     if bool(off.any()):
@@ -234,9 +221,8 @@ def _from_counts(counts: NDArray[np.int64], contradictions: str, items: Sequence
         where = f"row {at}" if items is None else f"item {items[at]!r}"
         raise InputError(
             f"{where} names every class as wrong, which cannot be ({int(everything.sum())} such rows); drop its "
-            "labels, "
-            'or pass contradictions="unlabel" (ignore such rows) or "keep" (weigh the classes by how often they were '
-            "named)."
+            'labels, or pass contradictions="unlabel" (ignore such rows) or "keep" (weigh the classes by how often '
+            "they were named)."
         )
     if contradictions == "unlabel":
         counts = np.where(everything[:, None], 0, counts)
@@ -246,13 +232,9 @@ def _from_counts(counts: NDArray[np.int64], contradictions: str, items: Sequence
 
 def _entries(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """The (row, class) entries of (n,), (n, m) or ragged class numbers, and n."""
-    if isinstance(y, list | tuple) and any(
-        isinstance(row, list | tuple | np.ndarray | Tensor | set | frozenset) for row in y
-    ):
-        lists = [
-            _integers(list(row) if isinstance(row, set | frozenset) else row, f"row {i}").reshape(-1)
-            for i, row in enumerate(y)
-        ]
+    if isinstance(y, list | tuple) and any(isinstance(row, SEVERAL) for row in y):
+        plain = (list(row) if isinstance(row, set | frozenset) else row for row in y)
+        lists = [_integers(row, f"row {i}").reshape(-1) for i, row in enumerate(plain)]
         rows = np.repeat(np.arange(len(lists)), [len(row) for row in lists])
         return rows, np.concatenate([np.empty(0, dtype=np.int64), *lists]), len(lists)
     array = _integers(y, "y")
@@ -282,8 +264,3 @@ def _numbered(names: Sequence[Any], what: str) -> dict[Any, int]:
         twice = next(name for i, name in enumerate(names) if numbers[name] != i)
         raise InputError(f"{what} must be distinct; got {twice!r} more than once.")
     return numbers
-
-
-def _few(names: Any) -> str:
-    names = [str(name) for name in names]
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

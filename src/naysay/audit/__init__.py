@@ -5,9 +5,7 @@ through neighbours, at noise and bias, without a single ordinary label. The resu
 (`as_dict`) and HTML (`as_html`, `audit_page`).
 """
 
-from naysay.audit.advice import Advice
-from naysay.audit.look import audit
-from naysay.audit.page import audit_page
-from naysay.audit.result import Audit
+from naysay.audit.look import Audit, audit, audit_page
+from naysay.report.content import Advice
 
 __all__ = ["Advice", "Audit", "audit", "audit_page"]

@@ -1,28 +1,57 @@
-"""Who gave the labels: how much, how evenly, and how far they agree with each other.
+"""Who gave the labels: the long table as arrays, and how much, how evenly and in what agreement annotators name.
 
 Two annotators who name different classes of one item do not contradict each other: both may be right. Agreement above 1
 / (K - 1), which independent, even naming of wrong classes gives, shows shared habits (the most obviously wrong class)
-and not that the labels are right. A wrong label shows only against the neighbours (`naysay.audit.nearby`); who gives
-those is told here.
+and not that the labels are right. A wrong label shows only against the neighbours (`naysay.estimation`); who gives
+those is told here. An audit is lenient where `naysay.labels.from_table` is strict: a label that was not among the
+options shown is counted here, refused there.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from naysay.audit.rows import NOBODY, Rows
-from naysay.audit.shares import Counts, Fit, Floats, Share, at_least, fit, share
+from naysay.errors import InputError
+from naysay.labels import column, column_names, is_missing, listed
+from naysay.statistics import Counts, Fit, Floats, Share, at_least, fit, share
 
+NOBODY = -1
 FAVOURITE = 0.5  # an annotator who surely names one class more than half of the time is naming it without looking
 FEWEST_LABELS = 10  # below this an interval spans most of what is possible
 FAMILY_ALPHA = 0.01  # the chance that any annotator at all is suspected wrongly, shared among them (Bonferroni)
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Distinct labels: `item`, `label` and `annotator` are numbers (m,), an annotator -1 where none is named.
+
+    `annotators` are the names, None where the table has no such column. `shown` (m, K) is true for the options of each
+    row, and `place` (m,) the position of the label among its `n_shown` (m,) options, -1 where it was not among them;
+    None where no options are known.
+    """
+
+    item: Counts
+    label: Counts
+    annotator: Counts
+    annotators: tuple[str, ...] | None
+    repeated: int
+    shown: NDArray[np.bool_] | None
+    n_shown: Counts | None
+    place: Counts | None
+
+    def counts(self, n_items: int, n_classes: int) -> NDArray[np.int32]:
+        """How often each item names each class, (n, K)."""
+        flat = np.bincount(self.item * n_classes + self.label, minlength=n_items * n_classes)
+        return flat.reshape(n_items, n_classes).astype(np.int32)
+
+
 @dataclass(frozen=True)
 class Annotator:
-    """One annotator. `agreement`: with others on the same item. `suspected`: labels that name what the neighbours say
-    is the class.
-    """
+    """One annotator; `agreement` with others on the same item, `suspected` labels: they name the likely class."""
 
     name: str
     labels: int
@@ -38,9 +67,7 @@ class Annotator:
 
 @dataclass(frozen=True)
 class Annotators:
-    """All of them, those with something against them first, then by the number of labels. `unnamed`: labels that nobody
-    is named for.
-    """
+    """Those with something against them first, then by number of labels; `unnamed` labels have no annotator."""
 
     rows: tuple[Annotator, ...]
     unnamed: int
@@ -50,10 +77,9 @@ class Annotators:
 
 @dataclass(frozen=True)
 class Shown:
-    """The options that were shown. `named` is, class by class, the share of times it was named when it was shown.
+    """The options that were shown; `named` is, class by class, the share of times it was named when it was shown.
 
-    `evenly` tests whether the options were named evenly; `positions` counts the labels by their place in lists of the
-    commonest length.
+    `evenly` tests whether that is even; `positions` counts labels by their place in lists of the commonest length.
     """
 
     rows: int
@@ -64,7 +90,7 @@ class Shown:
     position: Fit
 
 
-def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts | None) -> Annotators | None:
+def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts) -> Annotators | None:
     """The annotators of `rows`; `likely` (n,) is each item's class as clear neighbours tell it, -1 where they don't."""
     if rows.annotators is None:
         return None
@@ -127,26 +153,17 @@ def shown(rows: Rows, n_classes: int) -> Shown | None:
 
 
 def tails(wrong: Counts, judged: Counts) -> Floats:
-    """For each annotator the chance (n,) of as many wrong labels or more, if wrong ones come at the rate of all the
-    others.
-    """
+    """Each annotator's chance (n,) of so many wrong labels or more, if wrong ones come at the rate of the others."""
     # one wrong and one right label are added: a rate of exactly zero would condemn the first slip
     rate = (wrong.sum() - wrong + 1) / (judged.sum() - judged + 2)
     return np.where(judged > 0, at_least(wrong, np.maximum(judged, 1), rate), 1.0)
 
 
 def _pairs(item: Counts, label: Counts, who: Counts, n_classes: int, n_people: int) -> tuple[Counts, Counts]:
-    """Of each annotator's labels: how many labels of others on the same items there are, and how many of those name the
-    same class.
-    """
-    if not len(item):
-        return np.zeros(n_people, np.int64), np.zeros(n_people, np.int64)
+    """For each annotator, how many labels of others on the same items name the same class, and how many there are."""
     same = _group_sizes(item * n_classes + label) - 1
     others = _group_sizes(item) - _group_sizes(item * n_people + who)
-    return (
-        np.bincount(who, same, n_people).astype(np.int64),
-        np.bincount(who, others, n_people).astype(np.int64),
-    )
+    return np.bincount(who, same, n_people).astype(np.int64), np.bincount(who, others, n_people).astype(np.int64)
 
 
 def _group_sizes(keys: Counts) -> Counts:
@@ -156,10 +173,103 @@ def _group_sizes(keys: Counts) -> Counts:
     return sizes
 
 
-def _against(item: Counts, label: Counts, who: Counts, likely: Counts | None, n_people: int) -> tuple[Counts, Counts]:
-    """How many of each annotator's labels name their item's `likely` class, and how many of them can be judged so."""
-    if likely is None:
-        return np.zeros(n_people, np.int64), np.zeros(n_people, np.int64)
+def _against(item: Counts, label: Counts, who: Counts, likely: Counts, n_people: int) -> tuple[Counts, Counts]:
+    """For each annotator, how many labels name their item's `likely` class, and how many can be judged so."""
     clear = likely[item] != NOBODY
     wrong = clear & (label == likely[item])
     return np.bincount(who[wrong], minlength=n_people), np.bincount(who[clear], minlength=n_people)
+
+
+def read(
+    table: Any, classes: Sequence[Any], items: Sequence[Any], *, item: str, label: str, annotator: str, options: str
+) -> Rows:
+    """The distinct labels of a long table, which may have no `annotator` and no `options`; empty labels say nothing."""
+    shown = column(table, options) if has(table, options) else None
+    what, whose = column(table, label), column(table, item)
+    no_item, no_label = _missing(whose, item), _missing(what, label)
+    if no_item:
+        at = next(i for i, name in enumerate(whose) if name in no_item)
+        empty = f"row {at} of the table has an empty cell in its item column {item!r}"
+        raise InputError(f"{empty}; name the item or drop the row.")
+    items_of = _numbers(whose, items, "labels item {!r}, which is not among the items; drop the row or add the item")
+    given = np.array([name not in no_label for name in what], dtype=bool)
+    labels_of = np.full(len(what), NOBODY)
+    unknown = "names class {!r}, which is not among the classes; correct its spelling"
+    labels_of[given] = _numbers([name for name in what if name not in no_label], classes, unknown)
+    names, people = _people(table, annotator, len(what))
+
+    keys = ((items_of * (len(names) + 1) + people + 1) * len(classes) + labels_of)[given]
+    first = np.flatnonzero(given)[np.sort(np.unique(keys, return_index=True)[1])]
+    options_of = _options(shown, classes, labels_of, first) if shown is not None else (None, None, None)
+    annotators = tuple(str(name) for name in names) if has(table, annotator) else None
+    repeated = int(given.sum()) - len(first)
+    return Rows(items_of[first], labels_of[first], people[first], annotators, repeated, *options_of)
+
+
+def class_names(table: Any, label: str, options: str) -> list[Any]:
+    """All classes that are named or shown, sorted as `naysay.labels.from_table` does."""
+    named = column(table, label)
+    names = set(named) - _missing(named, label)
+    if has(table, options):
+        names.update(name for cell in column(table, options) for name in listed(cell))
+    return sorted(names, key=lambda name: (str(type(name)), name))
+
+
+def has(table: Any, name: str) -> bool:
+    """Whether the table has a column of that name."""
+    return name in column_names(table)
+
+
+def _people(table: Any, annotator: str, n: int) -> tuple[list[Any], Counts]:
+    """The annotators' names, and for each of n rows the number of its own, -1 where none is named."""
+    if not has(table, annotator):
+        return [], np.full(n, NOBODY)
+    who = column(table, annotator)
+    nobody = _missing(who, annotator)
+    number = {name: i for i, name in enumerate(name for name in dict.fromkeys(who) if name not in nobody)}
+    return list(number), np.array([number.get(name, NOBODY) for name in who], dtype=np.int64)
+
+
+def _missing(values: list[Any], name: str) -> set[Any]:
+    """Those of a column's values that are empty cells; each is looked at once, for a million cells take seconds."""
+    try:
+        return {value for value in set(values) if is_missing(value)}
+    except TypeError:
+        raise InputError(
+            f"column {name!r} of the table must hold one name per cell; got lists. Give each label a row of its own."
+        ) from None
+
+
+def _numbers(names: Sequence[Any], known: Sequence[Any], unknown: str) -> Counts:
+    number = {name: i for i, name in enumerate(known)}
+    found = np.array([number.get(name, NOBODY) for name in names], dtype=np.int64)
+    if (found == NOBODY).any():
+        at = int((found == NOBODY).argmax())
+        raise InputError(f"a row of the table {unknown.format(names[at])}.")
+    return found
+
+
+def _options(
+    shown: list[Any], classes: Sequence[Any], labels: Counts, rows: Counts
+) -> tuple[NDArray[np.bool_], Counts, Counts]:
+    """Which classes were shown (m, K), how many (m,), and where among them the label was (m,)."""
+    number = {name: i for i, name in enumerate(classes)}
+
+    @cache
+    def known(names: tuple[Any, ...]) -> tuple[int, ...]:
+        try:
+            return tuple(number[name] for name in names)
+        except KeyError as error:
+            raise InputError(
+                f"the options shown name class {error.args[0]!r}, which is not among the classes; correct its spelling."
+            ) from None
+
+    mask, place = np.zeros((len(rows), len(classes)), dtype=bool), np.full(len(rows), NOBODY)
+    n_shown = np.zeros(len(rows), dtype=np.int64)
+    for i, row in enumerate(rows.tolist()):
+        found = known(listed(shown[row]))
+        mask[i, list(found)] = True
+        n_shown[i] = len(found)
+        if labels[row] in found:
+            place[i] = found.index(labels[row])
+    return mask, n_shown, place

@@ -1,38 +1,34 @@
-"""What can be counted in the labels alone: how many items have how many labels, and which classes are named how often.
+"""What can be counted: how many items have how many labels, which classes are named how often, and what is there twice.
 
 Uneven marginals do not prove biased naming. If every wrong class is named equally often, a class with the share pi_k of
 the items is named with the share (1 - pi_k) / (K - 1): the rare classes are named more. Turned round, even naming
 implies class shares pi_k = 1 - (K - 1) m_k for marginals m_k. It also sets a ceiling: no class can be named more than 1
 / (K - 1), whatever the class shares, so a class above it is named with bias, and no imbalance explains it away.
+
+Copies of an item may name different classes without contradiction; only if together they name every class is something
+wrong.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay.audit.shares import Counts, Fit, Share, at_least, fit, percent, share, size
-from naysay.errors import InputError
+from naysay.estimation import LabelCounts
+from naysay.statistics import Counts, Fit, Share, at_least, fit, share, size
+from naysay.words import percent
 
-MOST_LABELS = 64  # a row whose weights are no multiples of 1/1 ... 1/64 is no set of labels but a soft one
-# how far a weight times the number of labels may lie from a whole number: labels.validate's own tolerance on row sums
-WHOLE = 1e-3
-BLOCK = 65_536  # rows looked at together, so that a million need little memory
+BLOCK = 65_536  # rows read together, so that features may be a memory-mapped file
 LISTED = 10  # items named as examples
 ALPHA = 0.01  # a class is called above the ceiling at this level, shared among the K classes (Bonferroni)
-
-LabelCounts = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The labels as they were given: `comp` (n, K), how often each item names each class, and what items and classes
-    are called.
-    """
+    """The labels as they were given: `comp` (n, K), how often each item names each class, and what all is called."""
 
     comp: Tensor
     counts: LabelCounts  # (n, K)
@@ -43,17 +39,10 @@ class Given:
         """What the first `limit` of the rows are called."""
         return tuple(str(row if self.items is None else self.items[row]) for row in rows[:limit].tolist())
 
-    def take(self, rows: Counts) -> "Given":
-        """These rows only, under their own names."""
-        items = rows.tolist() if self.items is None else [self.items[row] for row in rows]
-        return Given(self.comp[torch.from_numpy(rows)], self.counts[rows], self.classes, items)
-
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many items have how many labels. `by_labels[m]` counts the items with m labels, the last entry those with as
-    many or more.
-    """
+    """How many items have how many labels: `by_labels[m]` counts those with m, the last entry those with m or more."""
 
     items: int
     classes: int
@@ -70,9 +59,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class ClassCount:
-    """One class: how often it is named, and the share of the items it would have if naming were even (below 0: naming
-    is not).
-    """
+    """How often a class is named, and its share of the items if naming were even (below 0: naming is not)."""
 
     name: str
     named: Share
@@ -90,36 +77,20 @@ class Marginals:
     meaning: str
 
 
-def label_counts(comp: Tensor) -> LabelCounts:
-    """How often each class is named in each row, (n, K) whole numbers, from rows that weigh m labels 1/m each.
+@dataclass(frozen=True)
+class Duplicates:
+    """`repeated_labels`: rows of the table that say the same again, `by_whom` if annotators tell them apart, or None.
 
-    The smallest numbers that fit: a row that names two classes twice each counts as two labels.
+    `copies`: items beyond the first of each group of items with the same features, None without features;
+    `conflicting`: groups that together name every class; `examples`: items of such groups, or else of any.
     """
-    weights = comp.detach().cpu().numpy()
-    counts = np.zeros(weights.shape, dtype=np.int32)
-    for start in range(0, len(weights), BLOCK):
-        soft = _whole_numbers(weights[start : start + BLOCK], counts[start : start + BLOCK])
-        if len(soft):
-            row = start + int(soft[0])
-            raise InputError(
-                f"an audit needs the labels as they were given, m labels weighing 1/m each; row {row} of comp is soft "
-                f"({', '.join(f'{w:.3g}' for w in weights[row][:5])} ...). Audit the labels before augmentation."
-            )
-    return counts
 
-
-def _whole_numbers(weights: NDArray[np.floating[Any]], counts: LabelCounts) -> Counts:
-    """Fill `counts` (n, K) with the fewest labels that weigh as `weights` (n, K) do; the rows for which there are none."""
-    todo = np.flatnonzero(weights.any(1))
-    for m in range(1, MOST_LABELS + 1):
-        if not len(todo):
-            break
-        scaled = weights[todo] * m
-        whole = np.rint(scaled)
-        fits = (np.abs(scaled - whole) <= WHOLE).all(1) & (whole.sum(1) == m)
-        counts[todo[fits]] = whole[fits]
-        todo = todo[~fits]
-    return todo
+    repeated_labels: int | None
+    by_whom: bool
+    groups: int | None
+    copies: int | None
+    conflicting: int | None
+    examples: tuple[tuple[str, ...], ...]
 
 
 def coverage(given: Given) -> Coverage:
@@ -161,19 +132,49 @@ def marginals(given: Given) -> Marginals:
 def _meaning(rows: Sequence[ClassCount], uniform: Fit, ceiling: float) -> str:
     if uniform.p_value >= ALPHA:
         return "The classes are named about equally often: no more uneven than chance makes them."
-    typical = f"a typical class is named {percent(uniform.effect, 0)} more or less often than the mean, a {size(uniform.effect)} effect"
-    high = [row.name for row in rows if row.above_ceiling]
+    uneven = (
+        f"The classes are not named equally often: a typical class is named {percent(uniform.effect, 0)} more or less "
+        f"often than the mean, a {size(uniform.effect)} effect."
+    )
+    high = sum(row.above_ceiling for row in rows)
     if high:
         return (
-            f"The classes are not named equally often: {typical}. Even naming of wrong classes names none of them "
-            "more than "
-            f"{percent(ceiling)}, whatever the class sizes; {len(high)} of {len(rows)} classes are above that, so the "
-            "naming is biased."
+            f"{uneven} Even naming of wrong classes names none of them more than {percent(ceiling)}, whatever the "
+            f"class sizes; {high} of {len(rows)} classes are above that, so the naming is biased."
         )
-    smallest, largest = min(row.implied_share for row in rows), max(row.implied_share for row in rows)
+    implied = [row.implied_share for row in rows]
     return (
-        f"The classes are not named equally often: {typical}. Biased naming would do that, and so would even naming "
-        "of unequal classes: "
-        f"their shares would then lie between {percent(max(smallest, 0))} and {percent(largest)}. Judge by what you "
-        "know of the classes."
+        f"{uneven} Biased naming would do that, and so would even naming of unequal classes: their shares would then "
+        f"lie between {percent(max(min(implied), 0))} and {percent(max(implied))}. Judge by what you know of "
+        "the classes."
     )
+
+
+def duplicates(features: Any, given: Given, repeated: int | None, by_whom: bool) -> Duplicates:
+    """The duplicates among features (n, ...), where there are any; `repeated` and `by_whom` are what the table told."""
+    if features is None:
+        return Duplicates(repeated, by_whom, None, None, None, ())
+    counts = given.counts
+    _, group, size = np.unique(fingerprints(features), return_inverse=True, return_counts=True)
+    rows = np.flatnonzero(size[group] > 1)
+    members, number = np.unique(group[rows], return_inverse=True)
+    named = np.zeros((len(members), counts.shape[1]), dtype=np.int64)
+    np.add.at(named, number, counts[rows])
+    alone = np.zeros(len(members), dtype=bool)
+    np.logical_or.at(alone, number, (counts[rows] > 0).all(1))
+    conflicting = (named > 0).all(1) & ~alone  # an item that names every class by itself is counted elsewhere
+    shown = np.flatnonzero(conflicting if conflicting.any() else np.ones(len(members), dtype=bool))[:LISTED]
+    examples = tuple(given.names(rows[number == g]) for g in shown)
+    return Duplicates(repeated, by_whom, len(members), len(rows) - len(members), int(conflicting.sum()), examples)
+
+
+def fingerprints(features: Any) -> Counts:
+    """A 64-bit hash (n,) of each row, equal for equal rows; a false pair among a million has odds of 1 in 10^7."""
+    parts = []
+    for start in range(0, len(features), BLOCK):
+        block = np.asarray(features[start : start + BLOCK])
+        if block.dtype.kind == "f":
+            block = block + block.dtype.type(0)  # -0.0 becomes 0.0, its equal
+        block = np.ascontiguousarray(block).reshape(len(block), -1).view(np.uint8)
+        parts.append(b"".join(hashlib.blake2b(row.data, digest_size=8).digest() for row in block))
+    return np.frombuffer(b"".join(parts), dtype=np.int64)

@@ -1,28 +1,89 @@
-"""Audit the labels before any training: see `audit`."""
+"""The audit: what the labels are like before any training, as a tree of frozen records with three forms."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay import labels, neighbors
-from naysay.audit import nearby
+from naysay import estimation, labels, neighbors
 from naysay.audit.advice import advise
-from naysay.audit.annotators import annotators, shown
-from naysay.audit.counts import Given, LabelCounts, coverage, label_counts, marginals
-from naysay.audit.duplicates import duplicates
-from naysay.audit.result import Audit
-from naysay.audit.rows import Rows, class_names, read
-from naysay.audit.shares import Counts
-from naysay.datasets.dataset import unfinite_row
+from naysay.audit.annotators import Annotators, Rows, Shown, annotators, class_names, read, shown
+from naysay.audit.content import content
+from naysay.audit.counts import Coverage, Duplicates, Given, Marginals, coverage, duplicates, marginals
 from naysay.errors import InputError
+from naysay.estimation import SAMPLE, Estimate, LabelCounts
+from naysay.report.content import Advice, as_html, as_text
+from naysay.seeds import stream
+from naysay.statistics import Counts
 
-SAMPLE = 20_000  # rows: neighbours of so many are found in seconds, and a share is then known to 0.7 points at worst
+SUSPECTS = 20  # items listed to be looked at
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An item whose label names its likely class, although its neighbours are clear."""
+
+    item: str
+    named: str
+
+
+@dataclass(frozen=True)
+class Neighborhood(Estimate):
+    """What neighbours say, and items to look at."""
+
+    suspects: tuple[Suspect, ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What the labels are like. A part that nothing was given for is None; `not_told` says what and why."""
+
+    classes: tuple[str, ...]
+    coverage: Coverage
+    marginals: Marginals
+    annotators: Annotators | None
+    shown: Shown | None
+    duplicates: Duplicates
+    neighbourhood: Neighborhood | None
+    not_told: tuple[str, ...]
+    advice: tuple[Advice, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The audit as dicts, lists, strings, numbers, booleans and None; `from_dict` reads it back."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # tuples become lists, as a file would have them
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """The audit that `as_dict` wrote, checked."""
+        from pydantic import TypeAdapter, ValidationError
+
+        try:
+            audit: Self = TypeAdapter(cls).validate_python(plain)
+        except ValidationError as error:
+            first = error.errors()[0]
+            what = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
+            raise InputError(f"this is not an audit: {what}. Run the audit again.") from None
+        return audit
+
+    def as_text(self) -> str:
+        """The audit as plain text of at most 100 columns."""
+        return as_text(content(self))
+
+    def as_html(self) -> str:
+        """The audit as one self-contained <section>, to be put into a page."""
+        return as_html(content(self))
+
+
+def audit_page(audit: Audit) -> str:
+    """The audit as a complete HTML page, which asks the network for nothing and has no script."""
+    return as_html(content(audit), whole=True)
 
 
 def audit(
@@ -62,17 +123,16 @@ def audit(
         labels.check_n_classes(len(classes))
         rows = read(table, classes, items, item=item, label=label, annotator=annotator, options=options)
     given = _given(comp, rows, classes, items)
-    _check(features, graph, len(given.counts), sample)
-    near, likely, not_told = _ask_neighbours(given, features, graph, metric=metric, sample=sample, seed=seed)
+    estimation.check(features, graph, len(given.counts), sample)
+    near, likely, not_told = _ask_neighbors(given, features, graph, metric, sample, seed)
+    repeats = (None, False) if rows is None else (rows.repeated, rows.annotators is not None)
     found = Audit(
         classes=given.classes,
         coverage=coverage(given),
         marginals=marginals(given),
         annotators=None if rows is None else annotators(rows, given.classes, likely),
         shown=None if rows is None else shown(rows, len(given.classes)),
-        duplicates=duplicates(
-            features, given, *((None, False) if rows is None else (rows.repeated, rows.annotators is not None))
-        ),
+        duplicates=duplicates(features, given, *repeats),
         neighbourhood=near,
         not_told=not_told,
     )
@@ -80,29 +140,24 @@ def audit(
 
 
 def _given(comp: Any, rows: Rows | None, classes: Sequence[Any] | None, items: Sequence[Any] | None) -> Given:
-    """The labels, checked, with what items and classes are called; counts are the table's where there is one, for comp
-    may hide repeats.
-    """
+    """The labels, checked, with their names; counts are the table's where there is one, for comp may hide repeats."""
     if comp is not None:
         comp = labels.validate(comp, None if classes is None else len(classes)).detach().cpu()
         if items is not None and len(items) != len(comp):
-            raise InputError(
-                f"items must name the rows of comp, one each; got {len(items)} items for {len(comp)} rows."
-            )
+            got = f"{len(items)} items for {len(comp)} rows"
+            raise InputError(f"items must name the rows of comp, one each; got {got}.")
     if rows is not None and items is not None and classes is not None:
         counts = rows.counts(len(items), len(classes))
         if comp is not None:
             _check_same(counts, comp.numpy(), items)
         comp = torch.from_numpy(counts / np.maximum(counts.sum(1, keepdims=True), 1)).float()
     elif comp is not None:
-        counts = label_counts(comp)
+        counts = estimation.label_counts(comp)
     else:
         raise InputError("there is nothing to audit: pass comp, an (n, K) matrix of labels, or a table of long rows.")
     if not counts.any():
-        raise InputError(
-            f"there must be at least one label to audit; got {len(counts)} items without any. Check that labels were "
-            "read at all."
-        )
+        got = f"{len(counts)} items without any"
+        raise InputError(f"there must be at least one label to audit; got {got}. Check that labels were read at all.")
     names = tuple(str(name) for name in (range(comp.shape[1]) if classes is None else classes))
     return Given(comp, counts, names, items)
 
@@ -120,60 +175,30 @@ def _check_same(counts: LabelCounts, comp: NDArray[Any], items: Sequence[Any]) -
         at = int(off.argmax())
         raise InputError(
             f"comp and table must say the same; row {at} of comp, item {items[at]!r}, names other classes than the "
-            "table does. "
-            "Pass `items` and `classes` in the order of comp's rows and columns, or the table alone."
+            "table does. Pass `items` and `classes` in the order of comp's rows and columns, or the table alone."
         )
 
 
-def _check(features: Any, graph: neighbors.Graph | None, n: int, sample: int) -> None:
-    if sample < 1:
-        raise InputError(f"sample must be at least 1 row; got {sample}.")
-    if graph is not None and (graph.n != n or graph.columns is not None):
-        raise InputError(f"graph must join the {n} rows of comp with each other; got {graph!r}.")
-    if features is None:
-        return
-    if not isinstance(features, np.ndarray) or features.ndim < 2 or len(features) != n:
-        got = getattr(features, "shape", type(features).__name__)
-        raise InputError(f"features must be an array with one row per row of comp, ({n}, d); got {got}.")
-    if features.dtype.kind not in "fiub":
-        raise InputError(
-            f"features must be numbers; got {features.dtype} values. Leave out columns of text, or turn them into "
-            "numbers."
-        )
-    row = unfinite_row(features)
-    if row is not None:
-        raise InputError(f"features must be finite; got NaN or inf in row {row}. Mend or drop such rows.")
+def _ask_neighbors(
+    given: Given, features: Any, graph: neighbors.Graph | None, metric: str, sample: int, seed: int
+) -> tuple[Neighborhood | None, Counts, tuple[str, ...]]:
+    """What neighbours say, each item's likely class (n,) or -1, and, where they cannot be asked, why."""
+    no_features = (
+        "Without features nothing can be said about wrong labels: pass features, or a graph, to have noise and bias "
+        "estimated."
+    )
+    rows = estimation.sample_rows(given.counts, sample, seed)
+    why = no_features if features is None and graph is None else estimation.too_few(len(rows), len(given.classes))
+    if why:
+        return None, np.full(len(given.counts), -1), (why,)
+    near, likely = estimation.ask_neighbors(given.comp, given.counts, rows, features, graph, metric, seed)
+    return Neighborhood(**vars(near), suspects=_suspects(given, likely, seed)), likely, ()
 
 
-def _ask_neighbours(
-    given: Given, features: Any, graph: neighbors.Graph | None, *, metric: str, sample: int, seed: int
-) -> tuple[nearby.Neighbourhood | None, Counts | None, tuple[str, ...]]:
-    """What neighbours say, each item's likely class (n,), and, where they cannot be asked, why."""
-    if features is None and graph is None:
-        return (
-            None,
-            None,
-            (
-                "Without features nothing can be said about wrong labels: pass features, or a graph, to have noise "
-                "and bias estimated.",
-            ),
-        )
-    labelled = np.flatnonzero(given.counts.any(1))
-    rows = nearby.sample_rows(labelled, sample, seed)
-    fewest = nearby.FEWEST_PER_CLASS * len(given.classes)
-    if len(rows) < fewest:
-        return (
-            None,
-            None,
-            (
-                f"{len(rows)} labelled items are too few to estimate noise and bias from neighbours: {fewest} are "
-                "needed.",
-            ),
-        )
-    if graph is not None:
-        return (*nearby.neighbourhood(graph.to("cpu"), given, rows, len(labelled), seed), ())
-    among = nearby.graph_of(features[rows], metric, len(given.classes))
-    found, likely = nearby.neighbourhood(among, given.take(rows), np.arange(len(rows)), len(labelled), seed)
-    everywhere = np.full(len(given.counts), -1)
-    everywhere[rows] = likely
-    return found, everywhere, ()
+def _suspects(given: Given, likely: Counts, seed: int) -> tuple[Suspect, ...]:
+    """At random, not the clearest first: a fair sample to look at tells what share of the suspects is truly wrong."""
+    clear = np.flatnonzero(likely != -1)
+    rows = clear[given.counts[clear, likely[clear]] > 0]
+    rows = rows[np.sort(stream(seed, "audit suspects").permutation(len(rows))[:SUSPECTS])]
+    items = given.names(rows, SUSPECTS)
+    return tuple(Suspect(item, given.classes[k]) for item, k in zip(items, likely[rows], strict=True))

@@ -1,5 +1,4 @@
-"""What augmentation did to the labels, told without the truth: how spread they are, how far they moved, whom they
-reach.
+"""What augmentation did to the labels, told without the truth: how spread they are, how far they moved, whom they meet.
 
 Entropy is in nats: 0 for one label, log K for a row that says nothing. A row moved by the total variation distance
 between its labels before and after: 0 is not at all, 1 is to other classes altogether.
@@ -47,16 +46,15 @@ class Description:
 class Report:
     """What `augment` did: its settings as they were used, and what became of the labels.
 
-    neighbours: of each row (0 where nothing was shared); effective_neighbours: the median row's 1 / sum of squared
-    weights.
-    gamma: None unless weights go by distance. rounds: those run; change: the largest change of an entry in the last of
-    them.
-    recall: the graph's, None if nobody measured it.
+    neighbors: of each row, 0 where nothing was shared; effective_neighbors: 1 / sum of squared weights, of the median
+    row.
+    gamma: None unless the scheme uses it. rounds: those run; change: the largest of an entry in the last. recall: the
+    graph's, None if nobody measured it.
     """
 
     scheme: str
-    neighbours: int
-    effective_neighbours: float
+    neighbors: int
+    effective_neighbors: float
     alpha: float
     gamma: float | None
     rounds: int
@@ -65,16 +63,15 @@ class Report:
     labels: Description
 
     def as_dict(self) -> dict[str, Any]:
-        """All figures by name, those of the labels under "labels"."""
-        return asdict(self)
+        """All figures by name, those of the labels under "labels"; the names are those that files have always had."""
+        return {name.replace("neighbors", "neighbours"): value for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
         """The settings in one line, then the labels' four."""
         by = "" if self.gamma is None else f", gamma {self.gamma:.4g}"
         return (
-            f"{self.scheme}: {self.neighbours} neighbours ({self.effective_neighbours:.1f} in effect), alpha "
-            f"{self.alpha:g}{by}, "
-            f"{self.rounds} rounds (last change {self.change:.1e})\n{self.labels}"
+            f"{self.scheme}: {self.neighbors} neighbours ({self.effective_neighbors:.1f} in effect), "
+            f"alpha {self.alpha:g}{by}, {self.rounds} rounds (last change {self.change:.1e})\n{self.labels}"
         )
 
 
@@ -82,10 +79,8 @@ def describe(before: Any, after: Any) -> Description:
     """What became of the labels `before` (n, K) when they turned into `after` (n, K)."""
     before, after = labels.validate(before), labels.validate(after)
     if before.shape != after.shape:
-        raise InputError(
-            f"before and after must label the same rows and classes; got {tuple(before.shape)} and "
-            f"{tuple(after.shape)}."
-        )
+        shapes = f"{tuple(before.shape)} and {tuple(after.shape)}"
+        raise InputError(f"before and after must label the same rows and classes; got {shapes}.")
     before, after = before.cpu().double(), after.cpu().double()
     had, has = before.sum(1) > 0, after.sum(1) > 0
     moved = (before - after).abs().sum(1)[had & has] / 2

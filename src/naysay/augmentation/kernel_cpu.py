@@ -1,16 +1,13 @@
-"""One round of sharing on a CPU: each row's weighted sum of its neighbours' rows, kept in vector registers, on all
-cores.
+"""One round of sharing on a CPU: each row's weighted sum of its neighbours' rows, in vector registers, on all cores.
 
 Import this module only where it is used: it imports numba. What makes it fast, each measured (docs/PERFORMANCE.md):
 
 - The sum over neighbours is written as LLVM vector code. Left to numba, a short loop of fixed length is unrolled before
-  the vectoriser
-  sees it and then runs one number at a time, two to four times slower.
+  the vectoriser sees it and then runs one number at a time, two to four times slower.
 - Rows are visited neighbour after neighbour (`_depth_first`), so that what a row reads was mostly read just before, and
   is in a near cache.
 - A round is bound by the bytes it reads, so row numbers take 16 bits where that is enough, labels are padded no more
-  than whole vectors
-  ask for, and all of it is allocated by numpy, which asks for huge pages.
+  than whole vectors ask for, and all of it is allocated by numpy, which asks for huge pages.
 
 Threads are Python's, each inside a kernel that has let go of the interpreter: unlike OpenMP's they survive a fork, and
 they obey torch.set_num_threads.
@@ -37,23 +34,17 @@ FOLLOWED = 8
 
 
 def _weighted_sum(lanes: int) -> Any:
-    """A function for compiled code, weighted_sum(indices, weights, own, shared, out, row, column), that does for
-    `lanes` columns
+    """A function (indices, weights, own, shared, out, row, column) for compiled code, that does for `lanes` columns
 
     out[row, column:] = own[row, column:] + sum over j of weights[row, j] * shared[indices[row, j], column:]
     """
-    vector = ir.VectorType(ir.FloatType(), lanes)
-    undefined, first_lane = (
-        ir.Constant(vector, ir.Undefined),
-        ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes),
-    )
+    vector, numbers = ir.VectorType(ir.FloatType(), lanes), ir.VectorType(ir.IntType(32), lanes)
+    undefined, first_lane = ir.Constant(vector, ir.Undefined), ir.Constant(numbers, [0] * lanes)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         int64 = ir.IntType(64)
-        arrays = [
-            context.make_array(kind)(context, builder, value)
-            for kind, value in zip(signature.args[:5], values[:5], strict=True)
-        ]
+        given = zip(signature.args[:5], values[:5], strict=True)
+        arrays = [context.make_array(kind)(context, builder, value) for kind, value in given]
         indices, weights, own, shared, out = (array.data for array in arrays)
         k, width = (builder.extract_value(arrays[at].shape, 1) for at in (0, 3))
         row, column = values[5:]
@@ -68,8 +59,8 @@ def _weighted_sum(lanes: int) -> Any:
         builder.position_at_end(loop)
         j, total = builder.phi(int64), builder.phi(vector)
         edge = builder.add(edges, j)
-        neighbour = builder.zext(builder.load(builder.gep(indices, [edge])), int64)
-        theirs = builder.load(labels(shared, builder.add(builder.mul(neighbour, width), column)), align=4)
+        neighbor = builder.zext(builder.load(builder.gep(indices, [edge])), int64)
+        theirs = builder.load(labels(shared, builder.add(builder.mul(neighbor, width), column)), align=4)
         weight = builder.insert_element(undefined, builder.load(builder.gep(weights, [edge])), ir.IntType(32)(0))
         share = builder.fmul(builder.shuffle_vector(weight, undefined, first_lane), theirs, flags=("contract",))
         added, following = builder.fadd(total, share, flags=("contract",)), builder.add(j, int64(1))
@@ -108,9 +99,7 @@ def padded(classes: int) -> int:
 
 
 def _depth_first(indices: Any, followed: int) -> Any:
-    """All rows in the order of a walk that goes on from each row to the nearest of its first `followed` neighbours not
-    yet seen.
-    """
+    """All rows in the order of a walk from each row to the nearest of its first `followed` neighbours not yet seen."""
     n = indices.shape[0]
     seen = np.zeros(n, dtype=np.bool_)
     order = np.empty(n, dtype=np.int32)

@@ -27,24 +27,22 @@ def _entries(
     out: tl.tensor,
     entries: tl.tensor,
     CLASSES: tl.constexpr,
-    NEIGHBOURS: tl.constexpr,
+    NEIGHBORS: tl.constexpr,
     UNROLL: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
-    """out = own + weights @ shared for BLOCK entries of (n, CLASSES); indices and weights are (n, NEIGHBOURS), all row
-    by row.
-    """
+    """out = own + weights @ shared for BLOCK entries of (n, CLASSES), all row by row; (n, NEIGHBORS) weigh them."""
     entry = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = entry < entries
     row = entry // CLASSES
     column = entry % CLASSES
     total = tl.load(own + entry, mask=inside, other=0.0)
-    edge = row * NEIGHBOURS
-    for first in range(0, NEIGHBOURS, UNROLL):
+    edge = row * NEIGHBORS
+    for first in range(0, NEIGHBORS, UNROLL):
         for step in tl.static_range(UNROLL):
-            neighbour = tl.load(indices + edge + first + step, mask=inside, other=0).to(tl.int64)
+            neighbor = tl.load(indices + edge + first + step, mask=inside, other=0).to(tl.int64)
             weight = tl.load(weights + edge + first + step, mask=inside, other=0.0)
-            total += weight * tl.load(shared + neighbour * CLASSES + column, mask=inside, other=0.0)
+            total += weight * tl.load(shared + neighbor * CLASSES + column, mask=inside, other=0.0)
     tl.store(out + entry, total, mask=inside)
 
 
@@ -53,13 +51,13 @@ _kernel = triton.jit(_entries)
 
 def step_of(indices: Tensor, weights: Tensor, own: Tensor) -> Step:
     """The step of `iterate`: indices and weights (n, k), own (n, K), all contiguous on one device."""
-    classes, neighbours = own.shape[1], indices.shape[1]
+    classes, neighbors = own.shape[1], indices.shape[1]
     grid = (triton.cdiv(own.numel(), THREADS),)
 
     def step(shared: Tensor, out: Tensor) -> None:
         _kernel[grid](
             indices, weights, own, shared, out, own.numel(),
-            CLASSES=classes, NEIGHBOURS=neighbours, UNROLL=math.gcd(neighbours, 8), BLOCK=THREADS, num_warps=THREADS // 32,
+            CLASSES=classes, NEIGHBORS=neighbors, UNROLL=math.gcd(neighbors, 8), BLOCK=THREADS, num_warps=THREADS // 32,
         )  # fmt: skip
 
     return step

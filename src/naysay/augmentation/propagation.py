@@ -14,14 +14,15 @@ against double precision), chosen by where the labels are and how much there is 
 
 | backend | chosen for | what |
 | --- | --- | --- |
-| triton | CUDA devices, where triton is installed (it comes with torch's CUDA builds for Linux) | `kernel_gpu`, captured and replayed |
-| numba | long work on a CPU (`LONG_ROUNDS`, `LONG_WORK`), where numba is installed | `kernel_cpu`, vector code on all cores |
+| triton | CUDA devices, where triton is installed (as with torch for Linux) | `kernel_gpu`, captured and replayed |
+| numba | long work on a CPU (`LONG_ROUNDS`, `LONG_WORK`), where it is installed | `kernel_cpu`, vectors on all cores |
 | torch | everything else | `torch.nn.functional.embedding_bag` |
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 
 import torch
@@ -35,10 +36,8 @@ Step = Callable[[Tensor, Tensor], None]
 # the labels after the last round and after the one before it, and how many rounds there were
 Rounds = tuple[Tensor, Tensor, int]
 
-# numba's import and the ordering of the rows cost about as much as ten rounds; below 1e9 multiply-adds embedding_bag
-# ends before them
-LONG_ROUNDS = 10
-LONG_WORK = 10**9
+# numba's import and the ordering of the rows cost about ten rounds; below 1e9 multiply-adds embedding_bag ends sooner
+LONG_ROUNDS, LONG_WORK = 10, 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +64,11 @@ def propagate(
     tol: float | None = None,
     backend: str = "auto",
 ) -> Propagation:
-    """Labels `comp` (n, K) after `rounds` of sharing along `indices` (n, k), each row weighing its neighbours by
-    `weights` (n, k).
+    """Labels `comp` (n, K) after `rounds` of sharing along `indices` (n, k), weighed by `weights` (n, k).
 
     The rows of `weights` sum to 1. alpha is the weight of a row's own labels, above 0 and at most 1. With `tol` the
-    rounds end early, after the first in which no entry changed by more than tol; no entry is then further than tol * (1
-    - alpha) / alpha from where endless rounds would lead.
+    rounds end early, after the first in which no entry changed by more than tol; no entry is then further than
+    tol * (1 - alpha) / alpha from where endless rounds would lead.
     """
     check_settings(alpha, rounds, tol)
     _check_shapes(indices, weights, comp)
@@ -79,9 +77,8 @@ def propagate(
         raise unknown("backend", name, [*BACKENDS, "auto"])
     given = comp.to(torch.float32).contiguous()
     damped = (weights.to(torch.float32) * (1 - alpha)).contiguous()
-    last, before, done = BACKENDS[name](
-        indices.to(torch.int32).contiguous(), damped, given, alpha=alpha, rounds=int(rounds), tol=tol
-    )
+    columns = indices.to(torch.int32).contiguous()
+    last, before, done = BACKENDS[name](columns, damped, given, alpha=alpha, rounds=int(rounds), tol=tol)
     change = float((last - before).abs().max()) if done else 0.0
     return Propagation(divide_rows(last), done, change, name)
 
@@ -103,12 +100,10 @@ def iterate(step: Step, shared: Tensor, spare: Tensor, rounds: int, tol: float |
 
 
 def _torch(indices: Tensor, weights: Tensor, given: Tensor, *, alpha: float, rounds: int, tol: float | None) -> Rounds:
-    own = alpha * given
+    own, bag = alpha * given, torch.nn.functional.embedding_bag
 
     def step(shared: Tensor, out: Tensor) -> None:
-        torch.add(
-            own, torch.nn.functional.embedding_bag(indices, shared, per_sample_weights=weights, mode="sum"), out=out
-        )
+        torch.add(own, bag(indices, shared, per_sample_weights=weights, mode="sum"), out=out)
 
     return iterate(step, given.clone(), torch.empty_like(given), rounds, tol)
 
@@ -116,9 +111,7 @@ def _torch(indices: Tensor, weights: Tensor, given: Tensor, *, alpha: float, rou
 def _numba(indices: Tensor, weights: Tensor, given: Tensor, *, alpha: float, rounds: int, tol: float | None) -> Rounds:
     from naysay.augmentation import kernel_cpu
 
-    return kernel_cpu.run(
-        indices, weights, given, alpha, lambda step, shared, spare: iterate(step, shared, spare, rounds, tol)
-    )
+    return kernel_cpu.run(indices, weights, given, alpha, partial(iterate, rounds=rounds, tol=tol))
 
 
 def _triton(indices: Tensor, weights: Tensor, given: Tensor, *, alpha: float, rounds: int, tol: float | None) -> Rounds:
@@ -156,17 +149,11 @@ def check_settings(alpha: float, rounds: int | None, tol: float | None) -> None:
 
 
 def _check_shapes(indices: Tensor, weights: Tensor, comp: Tensor) -> None:
-    if (
-        indices.ndim != 2
-        or indices.shape != weights.shape
-        or comp.ndim != 2
-        or len(comp) != len(indices)
-        or indices.numel() == 0
-    ):
+    matrices = indices.ndim == comp.ndim == 2 and indices.shape == weights.shape
+    if not matrices or len(comp) != len(indices) or indices.numel() == 0:
         raise InputError(
             "propagation needs indices and weights (n, k) and labels (n, K) with the same n, and at least one "
-            "neighbour; "
-            f"got shapes {tuple(indices.shape)}, {tuple(weights.shape)} and {tuple(comp.shape)}."
+            f"neighbour; got shapes {tuple(indices.shape)}, {tuple(weights.shape)} and {tuple(comp.shape)}."
         )
     # the kernels read memory at these numbers, so a wrong one must not get that far
     low, high = int(indices.min()), int(indices.max())

@@ -1,38 +1,52 @@
-"""The sharing schemes of Algorithm 1 as a table: how a neighbour is weighed, and how many rounds labels travel.
+"""How labels are shared: the schemes of Algorithm 1 as a table, and all settings as one record, `Sharing`.
 
-The names are the paper's (arXiv 2305.08344): Ranking- or Distance-based weights, Single- or Multi-step sharing.
-To add a scheme, add a row here and, where it weighs neighbours in a new way, a function in `weights`.
+The schemes' names are the paper's (arXiv 2305.08344): Ranking- or Distance-based weights, Single- or Multi-step
+sharing. To add a scheme, add a row here and, where it weighs neighbours in a new way, a function in `weights`.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
 
-from naysay.errors import unknown
+from torch import Tensor
 
-NEIGHBOURS, FEWEST_NEIGHBOURS = 64, 8  # the paper's number; and what one label each needs to say anything
+from naysay.augmentation.propagation import check_settings
+from naysay.augmentation.weights import auto_gamma, by_distance, by_rank
+from naysay.errors import InputError, unknown
+from naysay.neighbors import METHODS
+from naysay.neighbors.graph import METRICS
+
+NEIGHBORS, FEWEST_NEIGHBORS = 64, 8  # the paper's number; and what one label each needs to say anything
+
+# from squared distances (n, k), nearest first, and gamma (None unless the scheme uses it) to weights (n, k)
+Weigh = Callable[[Tensor, Any], Tensor]
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """One row: `weights` "rank" is 1/k for the k-th neighbour, "distance" is exp(-gamma * squared distance), None
-    shares nothing.
-    """
+    """One row: how neighbours are weighed (None shares nothing), how many rounds labels travel, if gamma matters."""
 
     name: str
-    weights: Literal["rank", "distance"] | None
+    weigh: Weigh | None
     rounds: int
     summary: str
+    uses_gamma: bool = False
+
+
+def _rank(distances: Tensor, gamma: None) -> Tensor:
+    n, k = distances.shape
+    return by_rank(n, k, distances.device)
 
 
 SCHEMES: dict[str, Scheme] = {
     row.name: row
     for row in (
         Scheme("none", None, 0, "labels as they were given"),
-        Scheme("rss", "rank", 1, "ranking-based single-step sharing"),
-        Scheme("rms", "rank", 100, "ranking-based multi-step sharing"),
-        Scheme("dss", "distance", 1, "distance-based single-step sharing"),
-        Scheme("dms", "distance", 100, "distance-based multi-step sharing"),
+        Scheme("rss", _rank, 1, "ranking-based single-step sharing"),
+        Scheme("rms", _rank, 100, "ranking-based multi-step sharing"),
+        Scheme("dss", by_distance, 1, "distance-based single-step sharing", uses_gamma=True),
+        Scheme("dms", by_distance, 100, "distance-based multi-step sharing", uses_gamma=True),
     )
 }
 
@@ -45,7 +59,7 @@ def get(name: str) -> Scheme:
     return SCHEMES[key]
 
 
-def neighbours_for(scheme: str, n_rows: int, n_classes: int) -> int:
+def neighbors_for(scheme: str, n_rows: int, n_classes: int) -> int:
     """Neighbours that a row shares with when no number is asked for: the paper's 64, or fewer where classes are small.
 
     A single step must meet labels of every wrong class among the neighbours: half a class of them. Many steps travel
@@ -55,4 +69,67 @@ def neighbours_for(scheme: str, n_rows: int, n_classes: int) -> int:
     """
     size = n_rows / n_classes
     wanted = size / 2 if get(scheme).rounds == 1 else math.sqrt(size)
-    return int(max(1, min(NEIGHBOURS, n_rows - 1, max(FEWEST_NEIGHBOURS, wanted))))
+    return int(max(1, min(NEIGHBORS, n_rows - 1, max(FEWEST_NEIGHBORS, wanted))))
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How labels are shared, checked when it is made; `augment` says what each setting means.
+
+    The defaults are the paper's. n_neighbors None is `neighbors_for` the rows and classes that come.
+    """
+
+    scheme: str = "dms"
+    n_neighbors: int | None = NEIGHBORS
+    alpha: float = 0.1
+    gamma: float | str = 1.0
+    rounds: int | None = None
+    metric: str = "euclidean"
+    method: str = "auto"
+    tol: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scheme", get(self.scheme).name)
+        check_settings(self.alpha, self.rounds, self.tol)
+        if self.gamma != "auto" and (isinstance(self.gamma, str) or not 0 < self.gamma < math.inf):
+            raise InputError(
+                f'gamma must be a positive number, or "auto" to take it from the distances; got {self.gamma!r}.'
+            )
+        for name, known in (("method", METHODS), ("metric", METRICS)):
+            if getattr(self, name) not in known:
+                raise unknown(name, getattr(self, name), known)
+        check_whole(n_neighbors=self.n_neighbors)
+
+    @property
+    def row(self) -> Scheme:
+        """The scheme's row of the table."""
+        return get(self.scheme)
+
+    @property
+    def total(self) -> int:
+        """How many rounds labels travel, at most; 0 where nothing is shared."""
+        return 0 if self.row.weigh is None else self.row.rounds if self.rounds is None else int(self.rounds)
+
+    def neighbors(self, n_rows: int, n_classes: int) -> int:
+        """How many neighbours each of so many rows shares with."""
+        wanted = self.n_neighbors
+        return neighbors_for(self.scheme, n_rows, n_classes) if wanted is None else int(wanted)
+
+    def within(self, n_rows: int, n_classes: int) -> Self:
+        """The same, with a number of neighbours that so many rows have."""
+        return replace(self, n_neighbors=max(1, min(self.neighbors(n_rows, n_classes), n_rows - 1)))
+
+    def gamma_for(self, distances: Tensor) -> float:
+        """The gamma of weights by these squared distances (n, k)."""
+        return auto_gamma(distances) if self.gamma == "auto" else float(self.gamma)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings by name, ready for JSON."""
+        return asdict(self)
+
+
+def check_whole(**numbers: int | None) -> None:
+    """Raise InputError unless each number that is given is whole and at least 1."""
+    for name, value in numbers.items():
+        if value is not None and (isinstance(value, bool) or int(value) != value or value < 1):
+            raise InputError(f"{name} must be a whole number of at least 1; got {value!r}.")

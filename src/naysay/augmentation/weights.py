@@ -6,11 +6,10 @@ other scale.
 """
 
 import math
+import warnings
 
 import torch
 from torch import Tensor
-
-from naysay.errors import InputError
 
 # exp(-746) is zero in double precision: from here on even the nearest neighbour's weight has underflowed
 UNDERFLOW = 745.2
@@ -54,26 +53,22 @@ def gamma_of(spread: Tensor, k: int) -> float:
     return math.log(k) / typical if typical > 0 and k > 1 else 1.0
 
 
-def effective_neighbours(weights: Tensor) -> Tensor:
+def effective_neighbors(weights: Tensor) -> Tensor:
     """How many neighbours each row in effect listens to, (n,): 1 / sum of squared weights, between 1 and k."""
     return 1 / weights.square().sum(1)
 
 
-def fits(distances: Tensor, weights: Tensor, gamma: float) -> bool:
-    """Whether gamma suits the distances (n, k): the median row is not isolated, and listens to two neighbours or more
-    in effect.
+def warn_unless_fits(gamma: float, nearest: Tensor, effective: Tensor, k: int, distances: Tensor | None = None) -> None:
+    """Warn unless the median row is not isolated, and listens to two neighbours or more in effect.
+
+    nearest, effective: each row's nearest squared distance and effective neighbours (n,). distances: all of them, if
+    one process has them, for the warning's words.
     """
-    return suits(distances.amin(1), effective_neighbours(weights), distances.shape[1], gamma)
-
-
-def suits(nearest: Tensor, effective: Tensor, k: int, gamma: float) -> bool:
-    """`fits`, from each row's nearest distance and effective neighbours (n,)."""
-    return float(nearest.median()) <= UNDERFLOW / gamma and float(effective.median()) >= min(2.0, k / 2)
-
-
-def check_gamma(gamma: float | str) -> None:
-    """Raise InputError unless gamma is a positive number or "auto"."""
-    if gamma == "auto":
+    if float(nearest.median()) <= UNDERFLOW / gamma and float(effective.median()) >= min(2.0, k / 2):
         return
-    if isinstance(gamma, str) or not (math.isfinite(gamma) and gamma > 0):
-        raise InputError(f'gamma must be a positive number, or "auto" to take it from the distances; got {gamma!r}.')
+    whose = "" if distances is None else f", whose median squared distance is {float(distances.median()):.3g}"
+    warnings.warn(
+        f"gamma={gamma:g} does not suit these features{whose}: most rows listen to their nearest neighbour alone, or "
+        "to all alike. Use gamma='auto', or metric='cosine' for embeddings.",
+        stacklevel=4,  # of whoever called `augment` or `augment_shards`
+    )

@@ -1,5 +1,4 @@
-"""The command `naysay`. One file per command; each imports what it needs when it runs, so that `naysay --help` answers
-at once.
+"""The command `naysay`. One file per command; each imports what it needs when it runs, so that help comes at once.
 
 Exit codes: 0 done, 1 a failure on our side, 2 something that was given cannot be used (one sentence on stderr says
 what), 130 interrupted.
@@ -14,6 +13,7 @@ from typer.core import TyperGroup
 
 from naysay import __version__
 from naysay.cli import audit, augment, data, demo, fit, options, predict, pretrain, report
+from naysay.cli.options import in_flags
 from naysay.cli.output import console, new_file, note, say_json
 from naysay.errors import InputError
 
@@ -29,7 +29,7 @@ class Sentences(TyperGroup):
         try:
             return super().invoke(ctx)
         except InputError as error:
-            print(f"{self.name}: {_one_line(str(error))}", file=sys.stderr)
+            print(f"{self.name}: {_one_line(in_flags(str(error)))}", file=sys.stderr)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             print(f"{self.name}: interrupted; nothing unfinished was left behind.", file=sys.stderr)
@@ -77,8 +77,12 @@ def _options(
 
 def main(command: typer.Typer = app) -> None:
     """Run the command; warnings become notes."""
-    warnings.showwarning = lambda message, *where, **more: print(f"note: {_one_line(str(message))}", file=sys.stderr)
+    warnings.showwarning = _note
     command()
+
+
+def _note(message: Warning | str, *where: Any, **more: Any) -> None:
+    print(f"note: {_one_line(in_flags(str(message)))}", file=sys.stderr)
 
 
 def _one_line(text: str) -> str:

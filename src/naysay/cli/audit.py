@@ -59,12 +59,11 @@ def audit(
     """
     asked = locals()
     from naysay import audit as library
-    from naysay.cli.inputs import Reading, read
-    from naysay.runs import find_space
+    from naysay.features import find_space
+    from naysay.reading import read
 
-    reading = Reading.of({**asked, "contradictions": "keep"})
-    given = read(reading, strict=False).labelled
-    near = find_space(given.items, space, encoder)
+    given = read(**o.reading({**asked, "contradictions": "keep"}), strict=False)
+    near = find_space(given.items.x, space, encoder, columns=given.items.features)
     found = library.audit(
         given.comp,
         features=near.features,

@@ -1,5 +1,6 @@
 """`naysay augment`: labels shared between neighbours, as a file."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -91,18 +92,16 @@ def augment(
         return
     import numpy as np
 
-    from naysay import runs
-    from naysay.augmentation import augment_report
-    from naysay.cli.inputs import Reading, read
+    from naysay.augmentation import Sharing, share
+    from naysay.features import find_space
+    from naysay.reading import read
 
-    reading = Reading.of(asked)
+    sharing = Sharing(scheme, neighbors, alpha, o.number_or_auto(gamma), rounds)
     with new_file(out, force, (*TABLES, ".npz")) as unfinished:
-        given = read(reading).labelled
-        near = runs.find_space(given.items, space, encoder)
-        k = runs.Settings(n_neighbors=neighbors).neighbours(scheme, *given.comp.shape)
-        shared, report = augment_report(
-            near.features, given.comp.numpy(), scheme, k, alpha, o.number_or_auto(gamma), rounds, metric=near.metric
-        )
+        given = read(**o.reading(asked))
+        near = find_space(given.items.x, space, encoder, columns=given.items.features)
+        sharing = replace(sharing.within(*given.comp.shape), metric=near.metric)
+        shared, report = share(near.features, given.comp.numpy(), sharing)
         ids = given.items.ids
         if out.suffix.lower() == ".npz":
             with unfinished.open("wb") as file:

@@ -82,47 +82,44 @@ def is_sharded(asked: Mapping[str, Any]) -> bool:
 
 def augment_sharded(asked: Mapping[str, Any]) -> None:
     """Do what the arguments of `naysay augment --engine ray` ask for."""
-    from naysay import runs
-    from naysay.augmentation.sharded import augment_shards
-    from naysay.cli.inputs import Reading
+    from naysay.augmentation import Sharing
+    from naysay.cluster import augment_shards
     from naysay.errors import unknown
+    from naysay.reading import find_classes, only_one
 
-    reading = Reading.of(asked)
+    classes = o.class_names(asked["classes"])
     if asked["space"] not in METRIC:
         raise unknown("space of shards", asked["space"], METRIC)
+    sharing = Sharing(
+        asked["scheme"],
+        asked["neighbors"],
+        asked["alpha"],
+        o.number_or_auto(asked["gamma"]),
+        asked["rounds"],
+        METRIC[asked["space"]],
+        asked["method"] or "auto",
+    )
     account = augment_shards(
         asked["data"],
         asked["out"],
-        labels=asked["labels"],
-        features=reading.only("features"),
-        label=reading.label,
-        id=reading.id,
-        classes=reading.classes,
-        settle=partial(runs.settle, wanted=reading.classes, merge=reading.merge_spelling),
-        contradictions=reading.contradictions,
-        scheme=asked["scheme"],
-        n_neighbors=asked["neighbors"],
-        alpha=asked["alpha"],
-        gamma=o.number_or_auto(asked["gamma"]),
-        rounds=asked["rounds"],
-        method=asked["method"] or "auto",
-        metric=METRIC[asked["space"]],
+        sharing,
+        features=only_one("features", asked["features"] or ()),
+        label=asked["label"] or (),
+        classes=classes,
+        name_texts=partial(find_classes, wanted=classes, merge_spelling=asked["merge_spelling"]),
         nlist=asked["lists"],
         nprobe=asked["probes"],
-        block_rows=asked["block_rows"],
         checkpoint_every=asked["checkpoint_every"] or 10,
-        address=asked["address"],
-        workers=asked["workers"],
         threads=asked["threads"] or 1,
-        force=asked["force"],
+        **{
+            name: asked[name]
+            for name in ("labels", "id", "contradictions", "block_rows", "address", "workers", "force")
+        },
     )
     if asked["json"]:
         say_json({"folder": str(asked["out"]), **account.as_dict()})
     elif not asked["quiet"]:
-        recall = (
-            ""
-            if account.search["recall"] is None
-            else f"{account.search['method']} neighbours, recall {account.search['recall']:.3f}; "
-        )
-        note(f"{recall}{account.workers} workers, {sum(account.seconds.values()):.0f} s\n{account.report}")
+        method, recall = account.search["method"], account.search["recall"]
+        found = "" if recall is None else f"{method} neighbours, recall {recall:.3f}; "
+        note(f"{found}{account.workers} workers, {sum(account.seconds.values()):.0f} s\n{account.report}")
         print(asked["out"])

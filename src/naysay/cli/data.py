@@ -1,5 +1,7 @@
-"""`naysay data`: the known sets, what they are and where they lie."""
+"""`naysay data`: the known sets, what they are and where they lie; and files that a user has already, put there."""
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,6 +9,8 @@ import typer
 
 from naysay.cli import options as o
 from naysay.cli.output import console, say_json
+from naysay.errors import InputError, unknown
+from naysay.files import replacing
 
 if TYPE_CHECKING:
     from naysay.datasets import Entry
@@ -54,9 +58,8 @@ def list_sets(folder: o.Folder = None, json: o.Json = False) -> None:
 
     table = Table(box=box.SIMPLE_HEAD, caption=f"The data folder is {place} (change it with --data or $NAYSAY_DATA)")
     for title in TITLES:
-        table.add_column(
-            title, justify="right" if title in ("training", "test", "classes") else "left", no_wrap=title == "name"
-        )
+        number = title in ("training", "test", "classes")
+        table.add_column(title, justify="right" if number else "left", no_wrap=title == "name")
     for row in rows:
         table.add_row(*(f"{row[title]:,}" if isinstance(row[title], int) else str(row[title]) for title in TITLES))
     console().print(table)
@@ -86,15 +89,8 @@ def get(name: Name, folder: o.Folder = None, json: o.Json = False) -> None:
     path = datasets.data_folder(folder) / f"{name}.npz"
     where = str(path) if path.exists() else "embedded"
     if json:
-        say_json(
-            {
-                "name": name,
-                "path": where,
-                "training": len(data.x_train),
-                "test": len(data.x_test),
-                "hash": data.fingerprint,
-            }
-        )
+        rows = {"training": len(data.x_train), "test": len(data.x_test)}
+        say_json({"name": name, "path": where, **rows, "hash": data.fingerprint})
     else:
         print(f"{data}\n{where}\n{datasets.CATALOG[name].citation} (licence: {datasets.CATALOG[name].licence})")
 
@@ -119,13 +115,65 @@ def import_files(
       naysay data import mnist mnist.npz
       naysay data import clcifar10 clcifar10.pkl cifar-10-python.tar.gz
     """
-    from naysay.cli.imports import import_npz, import_originals
     from naysay.datasets import CATALOG
-    from naysay.errors import unknown
 
     if name not in CATALOG:
         raise unknown("dataset", name, CATALOG)
     if len(files) == 1 and files[0].suffix.lower() == ".npz":
-        print(import_npz(name, files[0], folder, force))
+        print(_import_npz(name, files[0], folder, force))
     else:
-        print(import_originals(name, files, folder, force))
+        print(_import_originals(name, files, folder, force))
+
+
+def _import_npz(name: str, file: Path, folder: Path | None, force: bool) -> str:
+    """Check an .npz in the data folder's layout and store it as the set `name`; what to tell the user."""
+    from naysay.datasets import CATALOG, store
+    from naysay.datasets.dataset import KEYS
+
+    if CATALOG[name].decode and not CATALOG[name].sources:
+        raise InputError(f"{name} is embedded and needs no file.")
+    if not file.is_file():
+        raise InputError(f"{file} is not a file. Give the path of an .npz.")
+    data = store.read(file, name, CATALOG[name].shape)
+    path = store.folder(folder) / f"{name}.npz"
+    _refuse(path, force)
+    store.write(path, {key: array for key in KEYS if (array := getattr(data, key)) is not None})
+    return f"{data}\n{path}"
+
+
+def _import_originals(name: str, files: Sequence[Path], folder: Path | None, force: bool) -> str:
+    """Copy published files of the set `name` into originals/ and decode it once all are there; what to tell."""
+    from naysay import datasets
+    from naysay.datasets import CATALOG, store
+    from naysay.datasets.download import sha256
+
+    sources = {Path(source.file).name: source for source in CATALOG[name].sources}
+    place = store.folder(folder)
+    for file in files:
+        if file.name not in sources:
+            known = ", ".join(sources) or "none, it is embedded or made elsewhere"
+            raise InputError(
+                f"{file.name} is not a published file of {name}; those are {known}. An .npz is imported alone."
+            )
+        if not file.is_file():
+            raise InputError(f"{file} is not a file. Give the path of the published {file.name}.")
+        total = sources[file.name].sha256
+        if total and sha256(file) != total:
+            raise InputError(f"{file} is not the published {file.name}: its SHA-256 is not {total}. Get it again.")
+    path = place / f"{name}.npz"
+    _refuse(path, force)
+    originals = place / "originals"
+    for file in files:
+        with replacing(originals / sources[file.name].file, "Choose another data folder with --data.") as unfinished:
+            shutil.copyfile(file, unfinished)
+    missing = ", ".join(source.file for source in sources.values() if not (originals / source.file).exists())
+    if missing:
+        way_out = f"import them too, or run naysay data get {name}"
+        return f"stored in {originals}; {name} still needs {missing}: {way_out}"
+    path.unlink(missing_ok=True)
+    return f"{datasets.load(name, folder)}\n{path}"
+
+
+def _refuse(path: Path, force: bool) -> None:
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already. Pass --force to replace it.")

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from naysay.cli import options as o
-from naysay.cli.output import command_line, console, new_folder, say_json, teller
+from naysay.cli.output import command_line, new_folder, teller
 from naysay.files import told
 
 OUT = Path("naysay-demo")
 SCHEMES = ("none", "rss", "rms", "dss", "dms")
+EPOCHS = 60  # after which nothing moves on digits
 
 
 def demo(
@@ -36,43 +37,25 @@ def demo(
       naysay demo --seed 1 --out another
     """
     from naysay import runs
-    from naysay.cli.fit import results_table
-    from naysay.cli.inputs import Reading, read
+    from naysay.cli.fit import show
     from naysay.learning import Config
+    from naysay.reading import read
 
     say = teller(quiet or json)
     with new_folder(out, force or is_demo(out), runs.is_run) as unfinished:
-        given = read(Reading("digits", transition="uniform", n_labels=1, seed=seed))
-        truth = given.truth
-        assert truth is not None  # a known set has its truth
-        first, second = (given.labelled.classes[int(k)] for k in given.labelled.comp[:2].argmax(1))
-        say(
-            f"1,442 digits, one uniform complementary label each: the first is no {first}, the second is no {second}, "
-            "and so on."
-        )
-        data = replace(given.labelled, origin={**given.labelled.origin, "demo": True})
+        data = read("digits", transition="uniform", n_labels=1, seed=seed)
+        data = replace(data, origin={**data.origin, "demo": True})
+        first, second = (data.classes[int(k)] for k in data.comp[:2].argmax(1))
+        say(f"1,442 digits, each with one uniform complementary label: no {first}, no {second}, and so on.")
         settings = runs.Settings(Config(epochs=EPOCHS, seed=seed), SCHEMES)
-        fitted = runs.fit(data, settings, oracle=truth, progress=False if quiet else None, tell=say)
+        fitted = runs.fit(data, settings, oracle=data.oracle, progress=False if quiet else None, tell=say)
         with told(out):
-            about = runs.write(fitted, data, unfinished, truth=truth.y_true, command=command_line())
-    if json:
-        say_json(
-            {
-                "report": str(out / "report.html"),
-                **{name: about[name] for name in ("chosen", "verdict", "results", "seconds")},
-            }
-        )
-        return
-    print("Audit, from complementary labels alone:")
-    for advice in fitted.audit.advice:
-        print(textwrap.fill(advice.text, 100, initial_indent=f"  {advice.level:<5} ", subsequent_indent=" " * 8))
-    console().print(results_table(about))
-    print(f"Estimated accuracy rests on {len(fitted.held)} held-out complementary labels alone, ± one standard error.")
-    print(about["verdict"])
-    print(f"report: {(out / 'report.html').resolve()}")
-
-
-EPOCHS = 60  # after which nothing moves on digits
+            about = runs.write(fitted, data, unfinished, oracle=data.oracle, command=command_line())
+    if not json:
+        print("Audit, from complementary labels alone:")
+        for advice in fitted.audit.advice:
+            print(textwrap.fill(advice.text, 100, initial_indent=f"  {advice.level:<5} ", subsequent_indent=" " * 8))
+    show(about, out if json else out.resolve(), json)
 
 
 def is_demo(folder: Path) -> bool:

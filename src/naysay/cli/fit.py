@@ -16,13 +16,20 @@ from naysay.files import told
 if TYPE_CHECKING:
     from naysay.learning import Config
 
+SCHEMES = "auto trains with none and with dms, and keeps the better; or none, rss, rms, dss, dms, several with commas."
+ASSUME = (
+    "How labels come about, for losses and estimates that need it: every wrong class alike, or as training rows show."
+)
+ESTIMATED = (
+    "Estimated accuracy comes from complementary labels alone, ± one standard error: compare by it, do not read it "
+    "as an accuracy."
+)
+
 
 def fit(
     data: o.Data,
     *,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="RUN", rich_help_panel=o.OUTPUT, help="The run folder to make.")
-    ],
+    out: Annotated[Path, o.output("--out", "RUN", "The run folder to make.")],
     id: o.Id = None,
     label: o.Label = None,
     features: o.Features = None,
@@ -37,64 +44,24 @@ def fit(
     contradictions: o.ContradictionsOption = "raise",
     transition: o.Transition = None,
     n_labels: o.NLabels = None,
-    scheme: Annotated[
-        str,
-        typer.Option(
-            "--scheme",
-            metavar="NAME",
-            rich_help_panel=o.SHARING,
-            help="auto trains with none and with dms and keeps the better; or none, rss, rms, dss, dms, or several with commas.",
-        ),
-    ] = "auto",
+    scheme: Annotated[str, o.sharing("--scheme", "NAME", SCHEMES)] = "auto",
     neighbors: o.Neighbors = None,
     alpha: o.Alpha = 0.1,
     gamma: o.Gamma = "auto",
     space: o.Space = "auto",
     encoder: o.Encoder = None,
-    loss: Annotated[
-        str | None,
-        typer.Option("--loss", metavar="NAME", rich_help_panel=o.TRAINING, help="See docs/LOSSES.md; else scl-nl."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", metavar="NAME", rich_help_panel=o.TRAINING, help="linear, mlp, lenet or resnet18; else mlp."
-        ),
-    ] = None,
+    # these defaults are Config's own, said again because help does not wait for torch; a test compares them
+    loss: Annotated[str | None, o.training("--loss", "NAME", "See docs/LOSSES.md; else scl-nl.")] = None,
+    model: Annotated[str | None, o.training("--model", "NAME", "linear, mlp, lenet or resnet18; else mlp.")] = None,
+    learning_rate: Annotated[float | None, o.training("--learning-rate", None, "Else 0.003.")] = None,
     epochs: Annotated[
-        int | None,
-        typer.Option(
-            "--epochs",
-            rich_help_panel=o.TRAINING,
-            help="Else 3,000,000 rows' worth of them, at least 5 and at most 100.",
-        ),
+        int | None, o.training("--epochs", None, "Else 3,000,000 rows' worth of them, at least 5 and at most 100.")
     ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", rich_help_panel=o.TRAINING, help="Else 0.001.")
-    ] = None,
-    assume: Annotated[
-        str,
-        typer.Option(
-            "--assume",
-            metavar="uniform|estimated",
-            rich_help_panel=o.TRAINING,
-            help="How labels come about, for losses and estimates that need to know: every wrong class alike, or as training rows show.",
-        ),
-    ] = "uniform",
-    held_out: Annotated[
-        float, typer.Option("--held-out", rich_help_panel=o.TRAINING, help="The share of labels kept back for judging.")
-    ] = 0.1,
-    fine_tune: Annotated[
-        bool, typer.Option("--fine-tune", rich_help_panel=o.TRAINING, help="Start the model from --encoder's weights.")
-    ] = False,
+    assume: Annotated[str, o.training("--assume", "uniform|estimated", ASSUME)] = "uniform",
+    held_out: Annotated[float, o.training("--held-out", None, "The share of labels kept back for judging.")] = 0.1,
+    fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
     config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            rich_help_panel=o.TRAINING,
-            help="Training settings in TOML or JSON; options here win.",
-        ),
+        Path | None, o.training("--config", "FILE", "Training settings in TOML or JSON; options here win.")
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="All randomness comes from this number; else 0, or the config's.")
@@ -127,52 +94,46 @@ def fit(
     """
     asked = locals()
     from naysay import runs
-    from naysay.cli.inputs import Reading, read
+    from naysay.augmentation import Sharing
     from naysay.processes import join, one_voice
+    from naysay.reading import read
 
-    reading = Reading.of(asked)
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
     settings = runs.Settings(
         training_config(asked, 1),
         runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(",")),
-        neighbors,
-        alpha,
-        o.number_or_auto(gamma),
+        Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma)),
         held_out,
         assume,
         space,
         None if encoder is None else str(encoder),
     )
     with one_voice() as place, new_folder(out, force, runs.is_run) if place.first else nullcontext() as unfinished:
-        given = read(reading)
-        settings = replace(settings, config=training_config(asked, len(given.labelled.comp)))
+        given = read(**o.reading(asked))
+        settings = replace(settings, config=training_config(asked, len(given.comp)))
         silent = quiet or not place.first
         fitted = runs.fit(
-            given.labelled,
+            given,
             settings,
-            oracle=given.truth,
+            oracle=given.oracle,
             progress=False if silent else None,
             tell=teller(silent or json),
             processes=join(),
         )
         if unfinished is None:  # the first process writes
             return
-        known = None if given.truth is None else given.truth.y_true
         with told(out):
-            about = runs.write(fitted, given.labelled, unfinished, truth=known, command=command_line())
+            about = runs.write(fitted, given, unfinished, oracle=given.oracle, command=command_line())
     show(about, out, json)
 
 
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
-    """The training settings: a file's, or defaults that suit the number of rows; what was asked for on the command line
-    wins.
-    """
-    from naysay.runs.settings import batch_size_for, epochs_within_budget
+    """The training settings: a file's, or defaults that suit the number of rows; what was asked for by flags wins."""
     from naysay.learning import Config
+    from naysay.runs.settings import batch_size_for, epochs_within_budget
 
-    given = {
-        name: asked[name] for name in ("loss", "model", "epochs", "learning_rate", "seed") if asked[name] is not None
-    }
+    names = ("loss", "model", "epochs", "learning_rate", "seed")
+    given = {name: asked[name] for name in names if asked[name] is not None}
     if asked["fine_tune"]:
         if asked["encoder"] is None:
             raise InputError("--fine-tune starts the model from an encoder's weights: pass --encoder FILE too.")
@@ -183,22 +144,14 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
 
 
 def show(about: dict[str, Any], out: Path, json: bool) -> None:
-    """Tell what came out."""
+    """Tell what came out of a run."""
     if json:
-        say_json(
-            {
-                "run": str(out),
-                "report": str(out / "report.html"),
-                **{k: about[k] for k in ("chosen", "verdict", "results", "classes", "seconds")},
-            }
-        )
+        found = {name: about[name] for name in ("chosen", "verdict", "results", "classes", "seconds")}
+        say_json({"run": str(out), "report": str(out / "report.html"), **found})
         return
     console().print(results_table(about))
     print(about["verdict"])
-    print(
-        "Estimated accuracy comes from complementary labels alone, ± one standard error: compare by it, do not read "
-        "it as an accuracy."
-    )
+    print(ESTIMATED)
     print(f"report: {out / 'report.html'}")
 
 
@@ -207,23 +160,21 @@ def results_table(about: dict[str, Any]) -> Any:
     from rich import box
     from rich.table import Table
 
-    from naysay.runs.results import with_error
+    from naysay.metrics import find_figure
+    from naysay.words import percent, with_error
 
-    known = {name: title for name, title in ORACLE.items() if any(name in row["truth"] for row in about["results"])}
+    measured = {name for row in about["results"] for name in row["truth"]}
+    known = {name: find_figure(name).words for name in ORACLE if name in measured}
     table = Table(box=box.SIMPLE_HEAD, caption=TRUTH.format(about["data"].get("tested_on", "")) if known else None)
     for title in ("scheme", "estimated accuracy", *(f"{title} †" for title in known.values())):
         table.add_column(title, justify="left" if title == "scheme" else "right")
     for row in about["results"]:
         cells = [f"{row['scheme']} (kept)" if row["chosen"] else row["scheme"]]
         cells.append(f"{with_error(row['estimate'], row['standard_error'])} %")
-        cells += [f"{100 * row['truth'][name]:.1f} %" if row["truth"].get(name) is not None else "" for name in known]
+        cells += ["" if row["truth"].get(name) is None else percent(row["truth"][name]) for name in known]
         table.add_row(*cells, style="bold" if row["chosen"] else None)
     return table
 
 
 TRUTH = "† against the truth (test accuracy: {}), by which nothing was chosen"
-ORACLE = {
-    "test_accuracy": "test accuracy",
-    "mass_on_true": "label mass on true class",
-    "argmin_accuracy": "least-named class is true",
-}
+ORACLE = ("test_accuracy", "mass_on_true", "argmin_accuracy")  # those of the figures that fit beside the estimate

@@ -1,195 +1,116 @@
-"""The options that several commands share, each with its help, so that a word means the same everywhere."""
+"""The options that several commands share, each with its help, so that a word means the same everywhere.
 
+The library speaks of arguments (`label="COLUMN"`), the command of flags (`--label COLUMN`): `in_flags` translates.
+"""
+
+import inspect
+import re
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-ITEMS, LABELS, SHARING, TRAINING, OUTPUT = "Items", "Labels", "Sharing", "Training", "Output"
+PANELS = ITEMS, LABELS, SHARING, TRAINING, OUTPUT = "Items", "Labels", "Sharing", "Training", "Output"
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="A CSV, Parquet, .npz or .npy file, a folder of images, or a known set such as digits (naysay data list).",
-    ),
-]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        "--id", metavar="COLUMN", rich_help_panel=ITEMS, help="The column of item ids; else rows are numbered from 0."
-    ),
-]
-Features = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--features",
-        metavar="COLUMN",
-        rich_help_panel=ITEMS,
-        help="Feature columns, one column of embeddings, or a pattern such as 'e*'; may be repeated. Else all columns not named otherwise.",
-    ),
-]
+
+def option(panel: str, flag: str, metavar: str | None, help: str, **more: Any) -> Any:
+    """An option in a panel of the help; flags without a value, and numbers, need no metavar."""
+    return typer.Option(flag, metavar=metavar, rich_help_panel=panel, help=help, **more)
+
+
+items, labels, sharing, training, output = (partial(option, panel) for panel in PANELS)
+
+DATA = "A CSV, Parquet, .npz or .npy file, a folder of images, or a known set such as digits (naysay data list)."
+FEATURES = (
+    "Feature columns, one of embeddings, or a pattern such as 'e*'; may be repeated. Else all not named otherwise."
+)
+LABEL = "A column that says what an item is NOT (empty: no label; -1 too, where classes are numbers); may be repeated."
+LABELS_FILE = "Labels in a table of their own, one row per label: --item names the item, --label the class it is not."
+EVERY_CLASS = "What becomes of an item of which every class is said to be wrong."
+DRAWN = (
+    "For experiments: draw labels from the truth: uniform, biased-weak, biased-strong, or published (clcifar10, ...)."
+)
+N_LABELS = "Labels to draw for each item (1), or to take of its annotators' (all)."
+NEIGHBORS = "Neighbours that an item shares with; else 64, fewer in small classes."
+SPACE = "How items are compared; auto: columns standardised, embeddings by angle, large images by principal components."
+ENCODER = "Compare items by an encoder (naysay pretrain), or by embeddings of your own: .npy, or file.parquet:column."
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that naysay fit made.")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
+Id = Annotated[str | None, items("--id", "COLUMN", "The column of item ids; else rows are numbered from 0.")]
+Features = Annotated[list[str] | None, items("--features", "COLUMN", FEATURES)]
 Ignore = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ignore",
-        metavar="COLUMN",
-        rich_help_panel=ITEMS,
-        help="A column, or a pattern, to leave out; may be repeated.",
-    ),
+    list[str] | None, items("--ignore", "COLUMN", "A column, or a pattern, to leave out; may be repeated.")
 ]
 Truth = Annotated[
-    str | None,
-    typer.Option(
-        "--truth",
-        metavar="COLUMN",
-        rich_help_panel=ITEMS,
-        help="Ordinary labels, where known: for evaluation only, never for training.",
-    ),
+    str | None, items("--truth", "COLUMN", "Ordinary labels, where known: only for evaluation, never for training.")
 ]
 Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        metavar="FOLDER",
-        rich_help_panel=ITEMS,
-        help="Where known sets lie; else $NAYSAY_DATA, else the cache folder.",
-    ),
+    Path | None, items("--data", "FOLDER", "Where known sets lie; else $NAYSAY_DATA, else the cache folder.")
 ]
-Label = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--label",
-        metavar="COLUMN",
-        rich_help_panel=LABELS,
-        help="A column that says what an item is NOT (empty: no label; -1 too, where classes are numbers); may be repeated.",
-    ),
-]
-Labels = Annotated[
-    Path | None,
-    typer.Option(
-        "--labels",
-        metavar="FILE",
-        rich_help_panel=LABELS,
-        help="Labels in a table of their own, one row per label: --item names the item, --label the class it is not.",
-    ),
-]
-Item = Annotated[
-    str | None,
-    typer.Option(
-        "--item",
-        metavar="COLUMN",
-        rich_help_panel=LABELS,
-        help="In --labels: the column of item ids (else item, or id).",
-    ),
-]
-Annotator = Annotated[
-    str | None,
-    typer.Option(
-        "--annotator", metavar="COLUMN", rich_help_panel=LABELS, help="In --labels: the column that says who said so."
-    ),
-]
-Options = Annotated[
-    str | None,
-    typer.Option(
-        "--options",
-        metavar="COLUMN",
-        rich_help_panel=LABELS,
-        help="In --labels: the classes shown to the annotator, as a|b|c.",
-    ),
-]
-Classes = Annotated[
-    str | None,
-    typer.Option(
-        "--classes",
-        metavar="A,B,C",
-        rich_help_panel=LABELS,
-        help="All classes, in order, if the labels don't name every one.",
-    ),
-]
+Label = Annotated[list[str] | None, labels("--label", "COLUMN", LABEL)]
+Labels = Annotated[Path | None, labels("--labels", "FILE", LABELS_FILE)]
+Item = Annotated[str | None, labels("--item", "COLUMN", "In --labels: the column of item ids (else item, or id).")]
+Annotator = Annotated[str | None, labels("--annotator", "COLUMN", "In --labels: the column that says who said so.")]
+Options = Annotated[str | None, labels("--options", "COLUMN", "In --labels: the classes shown, as a|b|c.")]
+Classes = Annotated[str | None, labels("--classes", "A,B,C", "All classes, in order, if labels don't name every one.")]
 MergeSpelling = Annotated[
-    bool,
-    typer.Option(
-        "--merge-spelling", rich_help_panel=LABELS, help='Take "Cat" and "cat" for one class, written as most are.'
-    ),
+    bool, labels("--merge-spelling", None, 'Take "Cat" and "cat" for one class, written as most are.')
 ]
-ContradictionsOption = Annotated[
-    str,
-    typer.Option(
-        "--contradictions",
-        metavar="raise|unlabel|keep",
-        rich_help_panel=LABELS,
-        help="What becomes of an item of which every class is said to be wrong.",
-    ),
-]
-Transition = Annotated[
-    str | None,
-    typer.Option(
-        "--transition",
-        metavar="NAME",
-        rich_help_panel=LABELS,
-        help="For experiments: draw labels from the truth, uniform, biased-weak, biased-strong, or as published (clcifar10, ...).",
-    ),
-]
-NLabels = Annotated[
-    int | None,
-    typer.Option(
-        "--n-labels",
-        min=1,
-        rich_help_panel=LABELS,
-        help="Labels to draw for each item (1), or to take of its annotators' (all).",
-    ),
-]
+ContradictionsOption = Annotated[str, labels("--contradictions", "raise|unlabel|keep", EVERY_CLASS)]
+Transition = Annotated[str | None, labels("--transition", "NAME", DRAWN)]
+NLabels = Annotated[int | None, labels("--n-labels", None, N_LABELS, min=1)]
 Seed = Annotated[int, typer.Option("--seed", help="All randomness comes from this number.")]
-Scheme = Annotated[
-    str,
-    typer.Option(
-        "--scheme", metavar="NAME", rich_help_panel=SHARING, help="How labels are shared: none, rss, rms, dss or dms."
-    ),
-]
-Neighbors = Annotated[
-    int | None,
-    typer.Option(
-        "--neighbors",
-        min=1,
-        rich_help_panel=SHARING,
-        help="Neighbours that an item shares with; else 64, fewer in small classes.",
-    ),
-]
-Alpha = Annotated[
-    float,
-    typer.Option("--alpha", rich_help_panel=SHARING, help="The weight of an item's own labels, above 0 and at most 1."),
-]
-Gamma = Annotated[
-    str,
-    typer.Option(
-        "--gamma",
-        metavar="NUMBER|auto",
-        rich_help_panel=SHARING,
-        help="How fast weights fall with squared distance (dss, dms).",
-    ),
-]
-Space = Annotated[
-    str,
-    typer.Option(
-        "--space",
-        metavar="auto|standardised|cosine|pca|raw",
-        rich_help_panel=SHARING,
-        help="How items are compared; auto: columns standardised, embeddings by angle, large images by principal components.",
-    ),
-]
-Encoder = Annotated[
-    Path | None,
-    typer.Option(
-        "--encoder",
-        metavar="FILE",
-        rich_help_panel=SHARING,
-        help="Compare items by an encoder of images (naysay pretrain), or by embeddings of your own: .npy, or file.parquet:column.",
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Replace what is there already.")]
-Json = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print the result as JSON, for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", rich_help_panel=OUTPUT, help="Say nothing but the result.")]
+Scheme = Annotated[str, sharing("--scheme", "NAME", "How labels are shared: none, rss, rms, dss or dms.")]
+Neighbors = Annotated[int | None, sharing("--neighbors", None, NEIGHBORS, min=1)]
+Alpha = Annotated[float, sharing("--alpha", None, "The weight of an item's own labels, above 0 and at most 1.")]
+Gamma = Annotated[str, sharing("--gamma", "NUMBER|auto", "How fast weights fall with squared distance (dss, dms).")]
+Space = Annotated[str, sharing("--space", "auto|standardised|cosine|pca|raw", SPACE)]
+Encoder = Annotated[Path | None, sharing("--encoder", "FILE", ENCODER)]
+Force = Annotated[bool, output("--force", None, "Replace what is there already.")]
+Json = Annotated[bool, output("--json", None, "Print the result as JSON, for machines.")]
+Quiet = Annotated[bool, output("--quiet", None, "Say nothing but the result.")]
+
+# what the library calls what a flag gives; the flag is the same word, but for those of OTHER_FLAGS
+ARGUMENTS = (
+    *("id", "label", "features", "ignore", "truth", "labels", "item", "annotator", "options", "classes", "data"),
+    *("merge_spelling", "contradictions", "transition", "n_labels", "seed", "scheme", "n_neighbors", "alpha", "gamma"),
+    *("rounds", "space", "encoder", "assume", "held_out", "force"),
+)
+OTHER_FLAGS = {"n_neighbors": "--neighbors"}
+FLAGS = {name: OTHER_FLAGS.get(name, f"--{name.replace('_', '-')}") for name in ARGUMENTS}
+QUOTED = r"""(?<!\w)(?:'[^']*'|"[^"]*")"""  # what a user wrote: it stays as it is
+ARGUMENT = rf"""(?<![\w/\\.-])({"|".join(FLAGS)})=(?:"([^"]*)"|('[^']*'|\w+(?:\.\w+)*)|)"""  # not in a path
+SPOKEN = re.compile(f"{QUOTED}|{ARGUMENT}")
+
+
+def in_flags(sentence: str) -> str:
+    """A sentence of the library as a user of the command must read it: arguments by their flags."""
+
+    def flag(found: re.Match[str]) -> str:
+        name, ours, theirs = found.groups()
+        if name is None:
+            return found[0]
+        value = ours or theirs
+        return FLAGS[name] if value in (None, "True") else f"{FLAGS[name]} {value}"
+
+    return SPOKEN.sub(flag, sentence)
+
+
+def reading(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a command's arguments say about reading, as `naysay.read` takes it; those of other names say nothing."""
+    from naysay.reading import read
+
+    names = inspect.signature(read).parameters.keys() - {"data"}
+    given = {name: asked[name] for name in names if asked.get(name) is not None}
+    return {**given, "source": asked["data"], "data": asked["folder"], "classes": class_names(asked["classes"])}
+
+
+def class_names(text: str | None) -> list[str] | None:
+    """What --classes says."""
+    return None if text is None else [name.strip() for name in text.split(",")]
 
 
 def number_or_auto(gamma: str) -> float | str:

@@ -1,5 +1,4 @@
-"""What a command leaves behind and says: files and folders whole or not at all, results on standard output, the rest on
-standard error.
+"""What a command leaves behind, whole or not at all, and says: results on standard output, the rest on standard error.
 
 Text in CSV that a spreadsheet would run (it begins with = + - @, a tab or a return, and is no number) gets an
 apostrophe in front.
@@ -58,9 +57,7 @@ def command_line() -> str:
 
 @contextmanager
 def new_file(path: Path, force: bool, endings: Sequence[str] = ()) -> Iterator[Path]:
-    """A path to write to, in the place of `path`, which gets its name only when all went well; an old file stays until
-    then.
-    """
+    """A path to write to in the place of `path`, whose name it gets if all goes well; an old file stays until then."""
     if endings and not path.name.lower().endswith(tuple(endings)):
         raise InputError(f"the output must end in {', '.join(endings)}; got {path.name!r}.")
     if path.is_dir():
@@ -73,9 +70,7 @@ def new_file(path: Path, force: bool, endings: Sequence[str] = ()) -> Iterator[P
 
 @contextmanager
 def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
-    """A folder to fill, in the place of `path`; with `force` an old one is replaced, if it is `replaceable` and
-    nobody's home.
-    """
+    """A folder to fill in the place of `path`; with `force` an old one is replaced, if it is `replaceable`."""
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         if not force:
             raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
@@ -106,9 +101,7 @@ def harmless(text: str) -> str:
 
 
 class TableWriter:
-    """Columns by name, block after block, into the file `unfinished`, CSV or Parquet by the ending of the `path` it
-    will have.
-    """
+    """Columns by name, block after block, into the file `unfinished`: CSV or Parquet, as the final `path` ends."""
 
     def __init__(self, unfinished: Path, path: Path) -> None:
         self.unfinished, self.path, self.parquet = unfinished, path, path.suffix.lower() in PARQUET
@@ -126,28 +119,20 @@ class TableWriter:
         """Add rows: each column is a list of text or an array of numbers, all of one length."""
         import pyarrow as pa
 
-        safe = (
-            columns if self.parquet else {harmless(name): _harmless_column(values) for name, values in columns.items()}
-        )
-        table = pa.table({name: pa.array(values) for name, values in safe.items()})
+        if not self.parquet:
+            columns = {harmless(name): _harmless_column(values) for name, values in columns.items()}
+        table = pa.table({name: pa.array(values) for name, values in columns.items()})
         with told(self.path):
             if self.writer is None:
                 self.writer = self._open(table.schema)
             self.writer.write_table(table)
 
     def _open(self, schema: Any) -> Any:
-        if self.parquet:
-            import pyarrow.parquet as pq
+        from pyarrow import csv, parquet
 
-            return pq.ParquetWriter(self.unfinished, schema)
-        import pyarrow.csv
-
-        return pyarrow.csv.CSVWriter(self.unfinished, schema)
+        return (parquet.ParquetWriter if self.parquet else csv.CSVWriter)(self.unfinished, schema)
 
 
 def _harmless_column(values: Any) -> Any:
-    return [harmless(value) if isinstance(value, str) else value for value in values] if _is_text(values) else values
-
-
-def _is_text(values: Any) -> bool:
-    return len(values) > 0 and isinstance(values[0], str)
+    text = len(values) > 0 and isinstance(values[0], str)
+    return [harmless(value) if isinstance(value, str) else value for value in values] if text else values

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from naysay.cli import options as o
 from naysay.cli.output import TABLES, TableWriter, new_file, note, say_json
+from naysay.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from naysay.runs import Run
@@ -16,18 +15,11 @@ Block = tuple[list[str], Any]  # ids and rows
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that naysay fit made.")],
+    run: o.Run,
     data: o.Data,
     *,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", rich_help_panel=o.OUTPUT, help="A .csv or .parquet file to write.")
-    ],
-    id: Annotated[
-        str | None,
-        typer.Option(
-            "--id", metavar="COLUMN", rich_help_panel=o.ITEMS, help="The column of item ids; else the one used in fit."
-        ),
-    ] = None,
+    out: Annotated[Path, o.output("--out", "FILE", "A .csv or .parquet file to write.")],
+    id: Annotated[str | None, o.items("--id", "COLUMN", "The column of item ids; else the one used in fit.")] = None,
     folder: o.Folder = None,
     force: o.Force = False,
     json: o.Json = False,
@@ -66,11 +58,10 @@ def predict(
 def _blocks(run: "Run", data: str, id: str | None, folder: Path | None, quiet: bool) -> Iterator[Block]:
     """The items of DATA in blocks, shaped as the run's were."""
     from naysay import datasets
-    from naysay.cli.inputs import Reading, dataset_of
-    from naysay.errors import InputError
+    from naysay.reading import known_set
 
     wanted, path = run.about["input"], Path(data)
-    if (known := dataset_of(Reading(data, id=id, folder=folder))) is not None:
+    if (known := known_set(data, folder, whole=id is None)) is not None:
         yield _checked(run, [str(i) for i in range(len(known.x_test))], known.x_test, data)
     elif path.is_dir():
         if wanted["kind"] != "images":
@@ -90,21 +81,16 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
     import numpy as np
 
     from naysay.datasets.columns import header, read_blocks
-    from naysay.errors import InputError, unknown
 
     wanted, columns = run.about["input"], header(path)
     if wanted["kind"] != "table" or not wanted["columns"]:
-        raise InputError(
-            f"{path} is a table, and the run was made from "
-            f"{'images' if wanted['kind'] == 'images' else 'arrays without names'}."
-        )
+        made_from = "images" if wanted["kind"] == "images" else "arrays without names"
+        raise InputError(f"{path} is a table, and the run was made from {made_from}.")
     features = wanted["columns"]
     missing = [name for name in features if name not in columns]
     if missing:
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise InputError(
-            f"{path} lacks the columns {', '.join(map(repr, missing[:5]))}{more}, which the model was trained on. Add "
-            "them."
+            f"{path} lacks the columns {_few(list(map(repr, missing)))}, which the model was trained on. Add them."
         )
     if id is not None and id not in columns:
         raise unknown(f"column of {path}", id, columns)
@@ -113,10 +99,7 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
         if key is None and wanted["id"]:
             note(f"note: {path} has no column {wanted['id']!r}, so ids are row numbers; pass --id to name one")
         if others := [name for name in columns if name not in features and name != key]:
-            note(
-                "note: columns that are not used: "
-                f"{', '.join(others[:5])}{f' and {len(others) - 5} more' if len(others) > 5 else ''}"
-            )
+            note(f"note: columns that are not used: {_few(others)}")
     seen: set[Any] = set()
     start = 0
     for _, texts, values in read_blocks(path, [] if key is None else [key], features, lists=wanted["lists"]):
@@ -129,9 +112,11 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
         raise InputError(f"{path} has a header but no rows. Give one row per item.")
 
 
-def _refuse_twice(path: Path, key: str | None, ids: list[Any], seen: set[Any]) -> None:
-    from naysay.errors import InputError
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
+
+def _refuse_twice(path: Path, key: str | None, ids: list[Any], seen: set[Any]) -> None:
     for name in ids:
         if not isinstance(name, str) or name in seen:
             what = f"{name!r} more than once" if isinstance(name, str) else "an empty cell or a list"
@@ -140,13 +125,10 @@ def _refuse_twice(path: Path, key: str | None, ids: list[Any], seen: set[Any]) -
 
 
 def _checked(run: "Run", ids: list[str], x: Any, source: str) -> Block:
-    from naysay.errors import InputError
-
-    if list(x.shape[1:]) != run.about["input"]["shape"]:
+    got, wanted = tuple(x.shape[1:]), tuple(run.about["input"]["shape"])
+    if got != wanted:
         raise InputError(
-            f"{source} holds rows of shape {tuple(x.shape[1:])}, and the model was trained on "
-            f"{tuple(run.about['input']['shape'])}. "
-            "Give data like that used in fit."
+            f"{source} holds rows of shape {got}, and the model was trained on {wanted}. Give data like that of fit."
         )
     return ids, x
 

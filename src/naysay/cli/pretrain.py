@@ -150,10 +150,10 @@ def _images(
     import numpy as np
 
     from naysay import datasets, selection
-    from naysay.cli.inputs import Reading, dataset_of
     from naysay.errors import InputError
+    from naysay.reading import known_set
 
-    known = dataset_of(Reading(data, folder=folder))
+    known = known_set(data, folder)
     if known is not None:
         score = _oracle(known.x_train, known.y_train, known.x_test, known.y_test)
         return (

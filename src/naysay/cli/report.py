@@ -10,7 +10,7 @@ from naysay.cli.output import new_file
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that naysay fit made.")],
+    run: o.Run,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The page to write; else RUN/report.html, replaced.")
     ] = None,

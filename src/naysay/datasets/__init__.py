@@ -5,8 +5,8 @@
     items = read("flowers.csv", id="name", label="not_label")
 
 A named set lies as one npz file in the data folder (`store`). Where it does not, its published files are brought there
-(`download`) as the table says (`catalog`) and decoded (`idx`, `cifar`, `annotated`). One's own data goes through
-`tables`, `images` or `arrays`.
+(`download`) as the table says (`catalog`) and decoded (`formats`). One's own data goes through `tables`, `images` or
+`arrays`; `naysay.read` makes labels of the texts that come with it.
 """
 
 from os import PathLike
@@ -18,10 +18,9 @@ import numpy as np
 from naysay.datasets import store
 from naysay.datasets.arrays import read_arrays
 from naysay.datasets.catalog import CATALOG, Entry
-from naysay.datasets.dataset import Dataset, faults, from_arrays
+from naysay.datasets.dataset import Dataset, Items, faults, from_arrays
 from naysay.datasets.download import Source, fetch
 from naysay.datasets.images import from_folder
-from naysay.datasets.items import Items
 from naysay.datasets.tables import read_columns, read_table
 from naysay.errors import InputError, unknown
 
@@ -46,9 +45,7 @@ data_folder = store.folder
 
 
 def load(name: str = "digits", data: str | PathLike[str] | None = None) -> Dataset:
-    """The set `name` of `NAMES`, from the data folder `data` (else $NAYSAY_DATA, else the cache folder); downloaded if
-    it is not there.
-    """
+    """The set `name` of `NAMES`, from the data folder (`data_folder(data)`), downloaded if it is not there."""
     if name not in CATALOG:
         raise unknown("dataset", name, CATALOG)
     entry = CATALOG[name]
@@ -62,11 +59,9 @@ def load(name: str = "digits", data: str | PathLike[str] | None = None) -> Datas
 
 
 def read(path: str | PathLike[str], **columns: Any) -> Items:
-    """A user's own data: a folder of images (`from_folder`), `.npy` or `.npz` (`read_arrays`), CSV or Parquet
-    (`read_table`).
+    """The items of a folder of images (`from_folder`), `.npy` or `.npz` (`read_arrays`), CSV or Parquet (`read_table`).
 
-    `columns` are the keywords of that function: id=, label=, features=, truth=; for a folder labels=, id=, label=,
-    size=.
+    `columns` are that function's keywords: id=, label=, features=, truth=; of a folder labels=, id=, label=, size=.
     """
     path = Path(path)
     if not path.exists():
@@ -83,7 +78,6 @@ def _make(name: str, entry: Entry, path: Path) -> None:
     files = [fetch(source, path.parent, name) for source in entry.sources]
     arrays = {**entry.decode(*files), "classes": np.array(entry.classes)}
     for wrong in faults(arrays, entry.shape):
-        raise InputError(
-            f"the files of {name!r} in {path.parent / 'originals'} do not fit: {wrong}. Delete them and load it again."
-        )
+        originals = path.parent / "originals"
+        raise InputError(f"the files of {name!r} in {originals} do not fit: {wrong}. Delete them and load it again.")
     store.write(path, arrays)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from naysay.datasets.dataset import Array, unfinite_row
-from naysay.datasets.items import Items, Texts
+from naysay.datasets.dataset import Array, Items, Texts, unfinite_row
 from naysay.datasets.store import UNREADABLE, read_npz
 from naysay.errors import InputError, unknown
 
@@ -37,10 +36,8 @@ def read_arrays(
         raise InputError(
             f"{path} must hold an array x; got {', '.join(arrays) or 'nothing'}. Name the instances with features=."
         )
-    ids, labels = (
-        (arrays[id] if id else arrays.get("ids")),
-        (arrays[label] if label else _first(arrays, "labels", "comp_train")),
-    )
+    ids = arrays[id] if id else arrays.get("ids")
+    labels = arrays[label] if label else _first(arrays, "labels", "comp_train")
     return _items(path, x, ids, labels, arrays[truth] if truth else None)
 
 
@@ -64,22 +61,18 @@ def _items(path: Path, x: Array, ids: Array | None, labels: Array | None, truth:
     if x.ndim not in (2, 3, 4) or x.size == 0 or x.dtype.kind not in "iufb":
         raise InputError(f"{path} must hold numbers (n, d) or images (n, H, W[, C]); got {x.dtype} of shape {x.shape}.")
     if x.ndim > 2 and x.dtype != np.uint8:
-        raise InputError(
-            f"{path} must hold images as uint8, 0 to 255; got {x.dtype} of shape {x.shape}. Convert them, or flatten "
-            "to (n, d)."
-        )
+        way_out = "Convert them, or flatten to (n, d)."
+        raise InputError(f"{path} must hold images as uint8, 0 to 255; got {x.dtype} of shape {x.shape}. {way_out}")
     row = unfinite_row(x)
     if row is not None:
-        raise InputError(
-            f"{path} must hold finite numbers; got nan or inf in row {row}. Mend it, or leave the row out."
-        )
+        way_out = "Mend it, or leave the row out."
+        raise InputError(f"{path} must hold finite numbers; got nan or inf in row {row}. {way_out}")
     if x.ndim == 2 and x.dtype.kind != "f":
         x = x.astype(np.float32)
     names = np.arange(len(x)).astype(np.str_) if ids is None else ids.astype(np.str_)
     if names.shape != (len(x),) or len(np.unique(names)) != len(x):
-        raise InputError(
-            f"{path} must hold one id per row, all different; got {len(np.unique(names))} for {len(x)} rows."
-        )
+        different = len(np.unique(names))
+        raise InputError(f"{path} must hold one id per row, all different; got {different} for {len(x)} rows.")
     return Items(
         ids=names.astype(object),
         x=x,
@@ -90,10 +83,8 @@ def _items(path: Path, x: Array, ids: Array | None, labels: Array | None, truth:
 
 def _texts(path: Path, labels: Array, n: int) -> Texts:
     if labels.dtype.kind not in "iuSU" or labels.ndim not in (1, 2) or len(labels) != n:
-        raise InputError(
-            f"{path} must hold labels as class numbers or names, one row per row of x; got {labels.dtype} "
-            f"{labels.shape}."
-        )
+        got = f"{labels.dtype} {labels.shape}"
+        raise InputError(f"{path} must hold labels as class numbers or names, one row per row of x; got {got}.")
     texts: Texts = labels.astype(np.str_).astype(object)
     texts[(texts == "") | ((texts == "-1") & (labels.dtype.kind in "iu"))] = None
     return texts

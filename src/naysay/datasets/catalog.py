@@ -1,14 +1,14 @@
 """The sets known by name: what they are, where their files come from, and which function decodes these.
 
 SHA-256 sums are of the published originals, each found alike in several independent public tools. CLCIFAR and ACLCIFAR
-have none that could be had with certainty (None): `annotated` says what their files must prove instead.
+have none that could be had with certainty (None): `formats` says what their files must prove instead.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from naysay.datasets import annotated, cifar, digits, idx
+from naysay.datasets import formats
 from naysay.datasets.dataset import Array
 from naysay.datasets.download import Source
 
@@ -31,7 +31,7 @@ class Entry:
 
 
 def _mnist(title: str, classes: tuple[str, ...], licence: str, citation: str, sources: tuple[Source, ...]) -> Entry:
-    return Entry(title, (28, 28), 60_000, 10_000, classes, licence, citation, idx.decode, sources)
+    return Entry(title, (28, 28), 60_000, 10_000, classes, licence, citation, formats.decode_idx, sources)
 
 
 def _cifar(title: str, classes: tuple[str, ...], citation: str, decode: Decode, *sources: Source) -> Entry:
@@ -39,22 +39,20 @@ def _cifar(title: str, classes: tuple[str, ...], citation: str, decode: Decode, 
 
 
 def _idx(name: str, homes: tuple[str, ...], *sums: str) -> tuple[Source, ...]:
-    files = (
-        "train-images-idx3-ubyte.gz",
-        "train-labels-idx1-ubyte.gz",
-        "t10k-images-idx3-ubyte.gz",
-        "t10k-labels-idx1-ubyte.gz",
-    )
+    files = [f"{part}-{what}-ubyte.gz" for part in ("train", "t10k") for what in ("images-idx3", "labels-idx1")]
     return tuple(
         Source(f"{name}/{file}", tuple(home + file for home in homes), total)
         for file, total in zip(files, sums, strict=True)
     )
 
 
-def _drive(file: str, key: str, *mirrors: str) -> Source:
-    return Source(
-        file, (f"https://drive.usercontent.google.com/download?id={key}&export=download&confirm=t", *mirrors), None
-    )
+def _annotated(file: str, base: Entry, title: str, citation: str, noise: float, key: str, *mirrors: str) -> Entry:
+    """The set `base` with labels that somebody gave: a file on Google Drive under `key`, and perhaps elsewhere."""
+    drive = f"https://drive.usercontent.google.com/download?id={key}&export=download&confirm=t"
+    labels = Source(file, (drive, *(mirror + file for mirror in mirrors)), None)
+    assert base.decode is not None
+    decode = partial(formats.decode_annotated, base=base.decode, noise=noise)
+    return _cifar(title, base.classes, citation, decode, labels, *base.sources)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -67,17 +65,15 @@ KUZUSHIJI = _names("o, ki, su, tsu, na, ha, ma, ya, re, wo")
 CIFAR_10 = _names("airplane, automobile, bird, cat, deer, dog, frog, horse, ship, truck")
 CIFAR_20 = _names(
     "aquatic mammals, fish, flowers, food containers, fruit and vegetables and mushrooms, electrical devices, "
-    "furniture, insects, "
-    "carnivores and bears, man-made buildings, natural scenes, omnivores and herbivores, medium-sized mammals, "
-    "invertebrates, people, "
-    "reptiles, small mammals, trees, transportation vehicles, non-transport vehicles"
+    "furniture, insects, carnivores and bears, man-made buildings, natural scenes, omnivores and herbivores, "
+    "medium-sized mammals, invertebrates, people, reptiles, small mammals, trees, transportation vehicles, "
+    "non-transport vehicles"
 )
 CIFAR_20_STANDARD = _names(
     "aquatic mammals, fish, flowers, food containers, fruit and vegetables, household electrical devices, household "
-    "furniture, insects, "
-    "large carnivores, large man-made outdoor things, large natural outdoor scenes, large omnivores and herbivores, "
-    "medium-sized mammals, "
-    "non-insect invertebrates, people, reptiles, small mammals, trees, vehicles 1, vehicles 2"
+    "furniture, insects, large carnivores, large man-made outdoor things, large natural outdoor scenes, large "
+    "omnivores and herbivores, medium-sized mammals, non-insect invertebrates, people, reptiles, small mammals, trees, "
+    "vehicles 1, vehicles 2"
 )
 ALPAYDIN = "Alpaydin and Kaynak, Optical recognition of handwritten digits, UCI, 1998"
 LECUN = "LeCun, Bottou, Bengio and Haffner, Gradient-based learning applied to document recognition, 1998"
@@ -85,7 +81,10 @@ XIAO = "Xiao, Rasul and Vollgraf, Fashion-MNIST, arXiv 1708.07747"
 CLANUWAT = "Clanuwat et al., Deep learning for classical Japanese literature, arXiv 1812.01718"
 KRIZHEVSKY = "Krizhevsky, Learning multiple layers of features from tiny images, 2009"
 CLIMAGE = "Wang et al., CLImage: human-annotated datasets for complementary-label learning, arXiv 2305.08295"
-ACLIMAGE = "The unexplored potential of vision-language models for generating ... complementary-label learning data, openreview LDN9Cy1qKa"
+ACLIMAGE = (
+    "The unexplored potential of vision-language models for generating ... complementary-label learning data, "
+    "openreview LDN9Cy1qKa"
+)
 
 TORONTO = "https://www.cs.toronto.edu/~kriz/"
 S3 = "https://clcifar.s3.us-west-2.amazonaws.com/"
@@ -123,10 +122,13 @@ CIFAR_10_FILE, CIFAR_100_FILE = (
         ("cifar-100-python.tar.gz", "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7"),
     )
 )
+CIFAR10 = _cifar("photographs, 32 x 32", CIFAR_10, KRIZHEVSKY, formats.decode_cifar10, CIFAR_10_FILE)
+CIFAR20 = _cifar("CIFAR-100 under CLCIFAR20's 20 classes", CIFAR_20, KRIZHEVSKY, formats.decode_cifar20, CIFAR_100_FILE)
+PEOPLE, LLAVA = "with three complementary labels by people", "with three complementary labels by LLaVA"
 
 CATALOG: dict[str, Entry] = {
     "digits": Entry(
-        "handwritten digits, 8 x 8, embedded", (8, 8), 1_442, 355, TEN, "CC BY 4.0", ALPAYDIN, digits.decode
+        "handwritten digits, 8 x 8, embedded", (8, 8), 1_442, 355, TEN, "CC BY 4.0", ALPAYDIN, formats.decode_digits
     ),
     "mnist": _mnist("handwritten digits, 28 x 28", TEN, "CC BY-SA 3.0", LECUN, MNIST_FILES),
     "fashion-mnist": _mnist("clothes, 28 x 28", CLOTHES, "MIT", XIAO, FASHION_FILES),
@@ -134,45 +136,25 @@ CATALOG: dict[str, Entry] = {
     "kmnist-partial": Entry(
         "kmnist's first 7,011 training images", (28, 28), 7_011, 10_000, TEN, "CC BY-SA 4.0", CLANUWAT, None
     ),
-    "cifar10": _cifar("photographs, 32 x 32", CIFAR_10, KRIZHEVSKY, cifar.decode_10, CIFAR_10_FILE),
-    "cifar20": _cifar("CIFAR-100 under CLCIFAR20's 20 classes", CIFAR_20, KRIZHEVSKY, cifar.decode_20, CIFAR_100_FILE),
+    "cifar10": CIFAR10,
+    "cifar20": CIFAR20,
     "cifar20-standard": _cifar(
         "CIFAR-100 under its published 20 superclasses",
         CIFAR_20_STANDARD,
         KRIZHEVSKY,
-        cifar.decode_20_standard,
+        formats.decode_cifar20_standard,
         CIFAR_100_FILE,
     ),
-    "clcifar10": _cifar(
-        "cifar10 with three complementary labels by people",
-        CIFAR_10,
-        CLIMAGE,
-        partial(annotated.decode, base=cifar.decode_10, noise=0.0393),
-        _drive("clcifar10.pkl", "1uNLqmRUkHzZGiSsCtV2-fHoDbtKPnVt2", S3 + "clcifar10.pkl"),
-        CIFAR_10_FILE,
+    "clcifar10": _annotated(
+        "clcifar10.pkl", CIFAR10, f"cifar10 {PEOPLE}", CLIMAGE, 0.0393, "1uNLqmRUkHzZGiSsCtV2-fHoDbtKPnVt2", S3
     ),
-    "clcifar20": _cifar(
-        "cifar20 with three complementary labels by people",
-        CIFAR_20,
-        CLIMAGE,
-        partial(annotated.decode, base=cifar.decode_20, noise=0.0281),
-        _drive("clcifar20.pkl", "1PhZsyoi1dAHDGlmB4QIJvDHLf_JBsFeP", S3 + "clcifar20.pkl"),
-        CIFAR_100_FILE,
+    "clcifar20": _annotated(
+        "clcifar20.pkl", CIFAR20, f"cifar20 {PEOPLE}", CLIMAGE, 0.0281, "1PhZsyoi1dAHDGlmB4QIJvDHLf_JBsFeP", S3
     ),
-    "aclcifar10": _cifar(
-        "cifar10 with three complementary labels by LLaVA",
-        CIFAR_10,
-        ACLIMAGE,
-        partial(annotated.decode, base=cifar.decode_10, noise=0.0023),
-        _drive("aclcifar10.pkl", "1Tn4-sidFRtJ_Q0M9EJXnUxeodp_hO-wF"),
-        CIFAR_10_FILE,
+    "aclcifar10": _annotated(
+        "aclcifar10.pkl", CIFAR10, f"cifar10 {LLAVA}", ACLIMAGE, 0.0023, "1Tn4-sidFRtJ_Q0M9EJXnUxeodp_hO-wF"
     ),
-    "aclcifar20": _cifar(
-        "cifar20 with three complementary labels by LLaVA",
-        CIFAR_20,
-        ACLIMAGE,
-        partial(annotated.decode, base=cifar.decode_20, noise=0.0090),
-        _drive("aclcifar20.pkl", "12MVz5gRKKXrznELt3NholwAmnvvCVJGh"),
-        CIFAR_100_FILE,
+    "aclcifar20": _annotated(
+        "aclcifar20.pkl", CIFAR20, f"cifar20 {LLAVA}", ACLIMAGE, 0.0090, "12MVz5gRKKXrznELt3NholwAmnvvCVJGh"
     ),
 }

@@ -1,5 +1,4 @@
-"""The columns of a CSV or Parquet file, as pyarrow reads them, in blocks: text as stripped str, numbers as finite
-float32.
+"""The columns of a CSV or Parquet file, as pyarrow reads them, in blocks: stripped text, and finite float32 numbers.
 
 CSV is UTF-8 (gzipped or not), separated by whichever of comma, semicolon and tab its header has most of. What pyarrow
 complains of is said again in the words of someone who has a table.
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.datasets.items import Texts
+from naysay.datasets.dataset import Texts
 from naysay.errors import InputError
 
 PARQUET = (".parquet", ".pq")
@@ -48,8 +47,7 @@ def header(path: Path) -> list[str]:
 
 
 def read_blocks(path: Path, text: list[str], numbers: list[str], *, lists: bool) -> Iterator[Block]:
-    """Block after block: the number of rows of the whole file, its text columns (b,), its number columns (b, 1), or (b,
-    d) for lists.
+    """Block after block: the rows of the whole file, text columns (b,), number columns (b, 1), or (b, d) for lists.
 
     `lists` says that the number columns of a CSV file hold lists.
     """
@@ -170,35 +168,28 @@ def _numbers(path: Path, name: str, column: Any, start: int) -> NDArray[np.float
 
     if column.null_count:
         row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise InputError(
-            f"{path} has an empty cell in column {name!r}, row {row + 1}. Fill it in, or leave the column out with "
-            "features=."
-        )
+        way_out = "Fill it in, or leave the column out with features=."
+        raise InputError(f"{path} has an empty cell in column {name!r}, row {row + 1}. {way_out}")
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.split_pattern_regex(pc.utf8_trim(column, " []\r\n\t"), r"[,\s]+")
     width = 1
     if is_list(column.type):
         shortest, width = pc.min_max(pc.list_value_length(column)).as_py().values()
         if shortest != width or not width:
-            raise InputError(
-                f"{path} must hold lists of one length in column {name!r}; got {shortest} to {width} numbers. Even "
-                "them out."
-            )
+            got = f"{shortest} to {width} numbers"
+            raise InputError(f"{path} must hold lists of one length in column {name!r}; got {got}. Even them out.")
         column = column.flatten()
     try:
-        values: NDArray[np.float32] = (
-            pc.cast(column, pa.float32(), safe=False).to_numpy(zero_copy_only=False).reshape(-1, width)
-        )
+        numbers = pc.cast(column, pa.float32(), safe=False)
+        values: NDArray[np.float32] = numbers.to_numpy(zero_copy_only=False).reshape(-1, width)
     except pa.ArrowException as error:
         quoted = re.search(r"Failed to parse string: '(.*)' as", str(error), re.DOTALL)
         raise _not_numbers(path, name, quoted[1] if quoted else str(column.type)) from error
     finite = np.isfinite(values)
     if not finite.all():
         row = start + int(np.argmin(finite.all(1)))
-        raise InputError(
-            f"{path} must hold finite numbers in column {name!r}; got nan or inf in row {row + 1}. Mend it, or leave "
-            "it out."
-        )
+        got = f"nan or inf in row {row + 1}"
+        raise InputError(f"{path} must hold finite numbers in column {name!r}; got {got}. Mend it, or leave it out.")
     return values
 
 

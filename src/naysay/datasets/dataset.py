@@ -1,9 +1,8 @@
-"""A labelled set as plain arrays: the fields every loader fills, the check they pass, and the hash that names their
-content.
+"""Sets as plain arrays: the fields every loader fills, the check they pass, and the hash that names their content.
 
 Images are uint8 with channels last, (n, H, W) or (n, H, W, C); tables are finite floats (n, d). Labels are int64 class
 numbers. `comp_train` (n, m) holds the classes that m annotators ruled out for each training instance, -1 where one gave
-none.
+none. A user's own instances are `Items`; their labels are kept as the text they were given in.
 """
 
 import hashlib
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Texts = NDArray[np.object_]  # str, or None where a cell was empty
 REQUIRED = ("x_train", "y_train", "x_test", "y_test", "classes")
 KEYS = (*REQUIRED, "comp_train")
 BLOCK = 65_536  # rows looked at together, so that checking a memory-mapped array needs little memory
@@ -24,9 +24,7 @@ BLOCK = 65_536  # rows looked at together, so that checking a memory-mapped arra
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Training and test instances with their ordinary labels, and the annotators' complementary labels where there are
-    any.
-    """
+    """Training and test instances with their ordinary labels, and annotators' complementary ones if there are any."""
 
     name: str
     x_train: Array
@@ -47,8 +45,24 @@ class Dataset:
 
     def __repr__(self) -> str:
         annotated = "" if self.comp_train is None else f", {self.comp_train.shape[1]} complementary labels each"
-        shape = "x".join(map(str, self.x_train.shape[1:]))
-        return f"<Dataset {self.name}: {len(self.x_train)} + {len(self.x_test)} of {shape}, {self.n_classes} classes{annotated}>"
+        rows = f"{len(self.x_train)} + {len(self.x_test)} of {'x'.join(map(str, self.x_train.shape[1:]))}"
+        return f"<Dataset {self.name}: {rows}, {self.n_classes} classes{annotated}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """A user's n instances: `x` is float (n, d) or uint8 images (n, H, W[, 3])."""
+
+    ids: Texts  # (n,), all different
+    x: Array
+    labels: Texts | None = None  # (n, m): up to m complementary labels each, in the order given
+    y_true: Texts | None = None  # (n,): the ordinary labels, where they are known; for evaluation only
+    features: tuple[str, ...] = ()  # the names of x's columns, where they have any
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What `content_hash` says of the ids, the instances and the complementary labels."""
+        return content_hash({"ids": self.ids, "x": self.x, "labels": self.labels})
 
 
 def content_hash(arrays: Mapping[str, Array | None]) -> str:

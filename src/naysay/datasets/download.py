@@ -28,9 +28,7 @@ BROKEN = (OSError, http.client.HTTPException)  # URLError, timeouts and resets a
 
 @dataclass(frozen=True)
 class Source:
-    """A published file: its place under `originals/`, its home and mirrors, its SHA-256 (None: the publisher gives
-    none).
-    """
+    """A published file: its place under `originals/`, home and mirrors, SHA-256 (None: the publisher gives none)."""
 
     file: str
     urls: tuple[str, ...]
@@ -62,8 +60,7 @@ def _download(source: Source, path: Path, way_out: str) -> None:
     part = path.with_name(path.name + ".part")
     if source.sha256 is None:
         part.unlink(missing_ok=True)
-    # with an old part the first address gets a second chance: the part may be of another version, and is removed when
-    # it proves so
+    # with an old part the first address gets a second chance: the part may be of another version, and is then removed
     urls = (source.urls[0], *source.urls) if part.exists() else source.urls
     failures: dict[str, str] = {}
     for url in urls:
@@ -94,11 +91,9 @@ def _transfer(url: str, part: Path) -> None:
 
 def _connect(url: str, part: Path, have: int) -> None:
     """One connection: append to the `have` bytes of `part`, or begin anew where the server does not know Range."""
-    request = Request(
-        url, headers={"User-Agent": "naysay", "Range": f"bytes={have}-"} if have else {"User-Agent": "naysay"}
-    )
+    headers = {"User-Agent": "naysay"} | ({"Range": f"bytes={have}-"} if have else {})
     try:
-        response = urlopen(request, timeout=TIMEOUT)
+        response = urlopen(Request(url, headers=headers), timeout=TIMEOUT)
     except HTTPError as error:
         error.close()
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -146,15 +141,10 @@ def _progress(label: str, done: int, total: int | None) -> Iterator[Callable[[in
     if not wanted():
         yield lambda n: None
         return
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich import progress
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with bar(*columns) as shown:
+    text, amount = progress.TextColumn("{task.description}"), progress.DownloadColumn()
+    speed, left = progress.TransferSpeedColumn(), progress.TimeRemainingColumn()
+    with bar(text, progress.BarColumn(), amount, speed, left) as shown:
         task = shown.add_task(label, total=total, completed=done)
         yield lambda n: shown.advance(task, n)

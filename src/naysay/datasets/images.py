@@ -1,9 +1,9 @@
 """A user's images: a folder with a subfolder per class, or images side by side with their labels in a table.
 
-All come out as uint8 of one size, grey if every one is grey, else RGB; the id of an image is its path inside the
-folder.
+All come out as uint8 of one size, grey if every one is grey, else RGB; the id of an image is its path in the folder.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.datasets.items import Items, Texts, pad
-from naysay.datasets.tables import read_columns
+from naysay.datasets.dataset import Items, Texts
+from naysay.datasets.tables import pad, read_columns
 from naysay.errors import InputError
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
@@ -51,32 +51,29 @@ def from_folder(
         )
     ids: Texts = np.array([file.relative_to(root).as_posix() for file in files], object)
     y_true: Texts | None = None if folders == {True} else np.array([name.partition("/")[0] for name in ids], object)
-    x = _read(files, size)
-    return Items(
-        ids,
-        x,
-        None if labels is None else _join(ids, Path(labels), id, [label] if isinstance(label, str) else label),
-        y_true,
-    )
+    x, columns = _read(files, size), [label] if isinstance(label, str) else label
+    return Items(ids, x, None if labels is None else _join(ids, Path(labels), id, columns), y_true)
 
 
 def _join(ids: Texts, path: Path, id: str, columns: Sequence[str]) -> Texts:
     """The labels (n, m) that the table `path` gives to the images."""
     table = read_columns(path, [id, *columns])
-    place: dict[str, int] = {}
-    stems = [name.rpartition(".")[0] for name in ids]
-    for i, stem in enumerate(stems):
-        place[stem] = -1 if stem in place else i  # a stem that two images share names neither
-    place |= {name: i for i, name in enumerate(ids)}
+    whole, place = whole_names(ids), {name: i for i, name in enumerate(ids)}
     rows: list[list[str | None]] = [[] for _ in ids]
     for name, *cells in zip(table[id], *(table[column] for column in columns), strict=True):
-        i = place.get(name, -1)
-        if i < 0:
+        if name not in whole:
             raise InputError(
                 f"{path} labels {name!r}, which is not one image of the folder. Its column {id!r} must name images."
             )
-        rows[i] += [text for cell in cells if cell is not None for text in (cell if isinstance(cell, list) else [cell])]
+        given = rows[place[whole[name]]]
+        given += [text for cell in cells if cell is not None for text in (cell if isinstance(cell, list) else [cell])]
     return pad(rows)
+
+
+def whole_names(ids: Texts) -> dict[str, str]:
+    """The images by their names, and by their names without an ending where only one is called so."""
+    stems = Counter(name.rpartition(".")[0] for name in ids)
+    return {stem: name for name in ids if stems[stem := name.rpartition(".")[0]] == 1} | {name: name for name in ids}
 
 
 def _read(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
@@ -112,9 +109,9 @@ def _pixels(file: Path, size: tuple[int, int], mode: str) -> NDArray[np.uint8]:
         if upright.mode == "I;16":  # convert() would clip 16 bits at 255
             upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
         upright = upright.convert(mode)
-        return np.asarray(
-            upright if upright.size == size[::-1] else upright.resize(size[::-1], Image.Resampling.BILINEAR)
-        )
+        if upright.size != size[::-1]:
+            upright = upright.resize(size[::-1], Image.Resampling.BILINEAR)
+        return np.asarray(upright)
 
 
 @contextmanager
@@ -128,6 +125,5 @@ def _opened(file: Path) -> Iterator[Any]:
                 raise ValueError("it has 32 bits per pixel")
             yield image
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InputError(
-            f"{file} cannot be read as an image ({error}). Mend it or take it out of the folder."
-        ) from error
+        way_out = "Mend it or take it out of the folder."
+        raise InputError(f"{file} cannot be read as an image ({error}). {way_out}") from error

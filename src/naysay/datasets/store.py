@@ -1,5 +1,4 @@
-"""The data folder: one file `<folder>/<name>.npz` per set, read without pickle, checked, and written whole or not at
-all.
+"""The data folder: one file `<folder>/<name>.npz` per set, read without pickle, checked, and written whole or not.
 
 The folder is the one given, or $NAYSAY_DATA, or the platform's cache folder. Beside the npz files lies `originals/`,
 the published files as they were downloaded (or put there by hand); it may be deleted once the npz exists.
@@ -20,15 +19,8 @@ from naysay.errors import InputError
 
 # what numpy and zipfile raise on files that are cut short, altered, or something else altogether
 UNREADABLE = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    MemoryError,
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
+    *(OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
 )
 WAY_OUT = "Choose another data folder with data= or $NAYSAY_DATA."
 

@@ -1,8 +1,7 @@
 """A user's table, CSV or Parquet: an id column, label columns, and the rest as numbers.
 
 Text stays text: a label written 07 is not the label 7. An empty cell is an error among ids and numbers, and "no label"
-among labels.
-One column may hold a whole embedding: a list in Parquet, `[0.1, 0.2, ...]` in CSV (there, name it with
+among labels. One column may hold a whole embedding: a list in Parquet, `[0.1, 0.2, ...]` in CSV (there, name it with
 features="column").
 """
 
@@ -14,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from naysay.datasets.columns import header, read_blocks
-from naysay.datasets.dataset import Array
-from naysay.datasets.items import Items, Texts, pad
+from naysay.datasets.dataset import Array, Items, Texts
 from naysay.errors import InputError, unknown
 
 
@@ -27,8 +25,7 @@ def read_table(
     features: str | Sequence[str] | None = None,
     truth: str | None = None,
 ) -> Items:
-    """The rows of a CSV or Parquet file: `id`, `label` and `truth` name columns of text, `features` the numbers (None:
-    all others).
+    """The rows of a CSV or Parquet file: `id`, `label`, `truth` are columns of text, `features` numbers (None: others).
 
     Without an id column the ids are the row numbers, from 0. A label column of lists gives several labels per row.
     """
@@ -38,9 +35,9 @@ def read_table(
     numbers = [name for name in columns if name not in text] if features is None else _listed(features)
     _require(path, columns, [*text, *numbers])
     if not numbers:
+        named = ", ".join(columns)
         raise InputError(
-            f"{path} has no column left for features: {', '.join(columns)} are all named otherwise. Add columns of "
-            "numbers."
+            f"{path} has no column left for features: {named} are all named otherwise. Add columns of numbers."
         )
     if features is None and "" in numbers:
         raise InputError(
@@ -57,9 +54,7 @@ def read_table(
 
 
 def read_columns(path: str | PathLike[str], columns: Sequence[str]) -> dict[str, Texts]:
-    """The named columns of a CSV or Parquet file as text, None where a cell is empty; rows may repeat, as long-format
-    labels do.
-    """
+    """The named columns of a CSV or Parquet file as text, None where a cell is empty; rows may repeat, as labels do."""
     path = Path(path)
     _require(path, header(path), columns)
     return _collect(path, list(columns), [], lists=False)[2]
@@ -78,9 +73,7 @@ def _require(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
 def _collect(
     path: Path, text: list[str], numbers: list[str], *, lists: bool
 ) -> tuple[Array, tuple[str, ...], dict[str, Texts]]:
-    """All blocks of the file put together: one float32 matrix, filled as they come, the names of its columns, and each
-    text column.
-    """
+    """All blocks of the file: one float32 matrix, filled as they come, its columns' names, and the text columns."""
     x, names, start = np.empty((0, 0), np.float32), tuple(numbers), 0
     parts: dict[str, list[Texts]] = {name: [] for name in text}
     for rows, texts, values in read_blocks(path, text, numbers, lists=lists):
@@ -90,9 +83,9 @@ def _collect(
             wide = [name for name, value in zip(numbers, values, strict=True) for _ in range(value.shape[1])]
             names = names if wide == numbers else tuple(f"{name}[{j}]" for j, name in enumerate(wide))
         if block.shape[1] != x.shape[1]:
+            named = ", ".join(numbers)
             raise InputError(
-                f"{path} must hold lists of one length in {', '.join(numbers)}; they differ. Give every row as many "
-                "numbers."
+                f"{path} must hold lists of one length in {named}; they differ. Give every row as many numbers."
             )
         x[start : start + len(block)] = block
         start += len(block)
@@ -111,20 +104,22 @@ def _unique(path: Path, name: str, ids: Texts) -> Texts:
     twice = next((value for value, count in counts.items() if value is None or count > 1), "")
     if twice != "":
         what = "an empty cell" if twice is None else f"{twice!r} more than once"
-        raise InputError(
-            f"{path} has {what} in its id column {name!r}. Give every item its own id, and labels in a file of their "
-            "own."
-        )
+        way_out = "Give every item its own id, and labels in a file of their own."
+        raise InputError(f"{path} has {what} in its id column {name!r}. {way_out}")
     return ids
 
 
 def _spread(columns: list[Texts]) -> Texts:
     """Label columns side by side, (n, m); cells that are lists are spread out."""
-    if any(isinstance(cell, list) for column in columns for cell in column):
-        return pad(
-            [
-                [text for cell in row for text in (cell if isinstance(cell, list) else [cell])]
-                for row in zip(*columns, strict=True)
-            ]
-        )
-    return np.stack(columns, 1)
+    if not any(isinstance(cell, list) for column in columns for cell in column):
+        return np.stack(columns, 1)
+    rows = zip(*columns, strict=True)
+    return pad([[text for cell in row for text in (cell if isinstance(cell, list) else [cell])] for row in rows])
+
+
+def pad(rows: Sequence[Sequence[str | None]]) -> Texts:
+    """Rows of different lengths as one (n, m) array, filled up with None."""
+    padded = np.full((len(rows), max(map(len, rows), default=0)), None, object)
+    for i, row in enumerate(rows):
+        padded[i, : len(row)] = row
+    return padded

@@ -1,5 +1,4 @@
-"""Pickles from outside, read without letting them run anything: containers, text, bytes, numbers, and numpy arrays of
-these.
+"""Pickles from outside, read without letting them run anything: containers, text, bytes, numbers, arrays of these.
 
 A pickle names the functions that rebuild its objects. Here each of the few names that dumped arrays use stands for a
 function of this module; any other name is refused before it is looked up. Not even numpy's own functions are called:
@@ -20,15 +19,8 @@ from naysay.errors import InputError
 
 # what a malformed pickle makes the interpreter of its opcodes raise
 MALFORMED = (
-    pickle.UnpicklingError,
-    EOFError,
-    AttributeError,
-    IndexError,
-    KeyError,
-    TypeError,
-    ValueError,
-    OverflowError,
-    MemoryError,
+    *(pickle.UnpicklingError, EOFError, AttributeError, IndexError, KeyError),
+    *(TypeError, ValueError, OverflowError, MemoryError),
 )
 
 

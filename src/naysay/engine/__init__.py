@@ -1,5 +1,4 @@
-"""Where independent work runs: processes of this machine (`local`) or Ray, on this machine or on a cluster (`ray`). See
-docs/CLUSTER.md.
+"""Where independent work runs: processes of this machine (`local`), or Ray, here or on a cluster (docs/CLUSTER.md).
 
     with engine.start("local", workers=2) as started:
         for record in engine.run_recorded(started, jobs, engine.Ledger("results.jsonl")):
@@ -10,11 +9,11 @@ It knows nothing of labels: jobs are functions with keywords, and the same jobs 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from naysay.engine.jobs import ATTEMPTS, Engine, Failure, Job, JobFailed, Outcome, each
-from naysay.engine.ledger import Ledger
+from naysay.engine.ledger import Ledger, run_recorded
 from naysay.engine.placing import cores, share_of_threads
-from naysay.engine.recorded import run_recorded
 from naysay.errors import InputError, unknown
 
 NAMES = ("local", "ray")
@@ -42,8 +41,7 @@ def start(
 ) -> Iterator[Engine]:
     """An engine, and its end when the block is left.
 
-    workers: how many jobs at a time; else one per GPU, or one per core where there is none. 0 (local only): in this
-    process.
+    workers: how many jobs at a time; else one per GPU, or per core where there is none. 0 (local only): this process.
     threads: of each worker's arithmetic; else the cores over the workers. The same number gives the same last digits
     everywhere (workers=0: torch's threads alone).
     address: the Ray cluster to join, "auto" or "host:port"; else Ray is started here.
@@ -54,9 +52,8 @@ def start(
         if number is not None and number < least:
             raise InputError(f"{what} of the {name} engine must be at least {least}; got {number}.")
     if name == "ray":
-        from naysay.engine import remote
-
-        with remote.started(workers, threads, address) as engine:
+        # by name: what needs Ray is a later stage, which stands on this one
+        with import_module("naysay.cluster.remote").started(workers, threads, address) as engine:
             yield engine
         return
     if address is not None:

@@ -2,13 +2,15 @@
 
 A job is a module-level function with keywords, so that it can be pickled by name and found again in another process or
 on another machine. A job that raises is tried again, up to `attempts` times; then its outcome carries the error and the
-rest goes on. An `InputError` is not tried again: the same input would be refused again.
+rest goes on. An `InputError` is not tried again: the same input would be refused again. `Turns` is that rule, which all
+engines follow.
 """
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from naysay.errors import InputError
 
@@ -17,9 +19,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Job:
-    """A key that names it, a module-level function, and the function's keywords; handles of `Engine.share` may be among
-    the values.
-    """
+    """A key that names it, a module-level function, and its keywords; handles of `Engine.share` may be their values."""
 
     key: str
     call: Callable[..., Any]
@@ -28,9 +28,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt failed: the exception's type and message, the last lines of its traceback, and whether it was an
-    `InputError`.
-    """
+    """Why an attempt failed: the exception's type, message and last lines of traceback; refused: an `InputError`."""
 
     kind: str
     message: str
@@ -43,9 +41,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its value, or the error of its last attempt; how many attempts, and the seconds of the
-    last.
-    """
+    """What became of a job: its value, or the error of its last attempt; the attempts, and the seconds of the last."""
 
     key: str
     value: Any
@@ -68,10 +64,9 @@ class Engine(Protocol):
         """How many jobs run at the same time."""
 
     def share(self, value: Any) -> Any:
-        """Put something large once where all workers reach it: a handle for the top level of `arguments`; the job sees
-        the value.
+        """Put something large once where all workers reach it: a handle for the top level of `arguments`.
 
-        Arrays in it are read-only there, and not copied.
+        The job sees the value. Arrays in it are read-only there, and not copied.
         """
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
@@ -79,9 +74,7 @@ class Engine(Protocol):
 
 
 def each(engine: Engine, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """`list(map(function, items))` on the workers; the function, with all that it holds, is sent once, and the first
-    failure is raised.
-    """
+    """`list(map(function, items))` on the workers; the function is sent once, and the first failure is raised."""
     shared = engine.share(function)
     jobs = (Job(str(at), _apply, {"function": shared, "item": item}) for at, item in enumerate(items))
     values = {}
@@ -95,10 +88,62 @@ def each(engine: Engine, function: Callable[[Any], Any], items: Iterable[Any]) -
     return [values[at] for at in range(len(values))]
 
 
+def _apply(function: Callable[[Any], Any], item: Any) -> Any:
+    return function(item)
+
+
 def times(n: int) -> str:
     """1 -> "once", 3 -> "3 times"."""
     return "once" if n == 1 else f"{n} times"
 
 
-def _apply(function: Callable[[Any], Any], item: Any) -> Any:
-    return function(item)
+class Reply(NamedTuple):
+    """What one attempt gives: a value (pickled, where it comes from another process) or a failure, and the seconds."""
+
+    value: Any
+    failure: Failure | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A job and which attempt at it this is, from 1."""
+
+    job: Job
+    number: int
+
+
+class Turns:
+    """The jobs that are still to be done: first the new ones, then those that failed, until `attempts` are spent."""
+
+    def __init__(self, jobs: Iterable[Job], attempts: int) -> None:
+        if attempts < 1:
+            raise InputError(f"attempts must be at least 1; got {attempts}.")
+        self._new, self._again, self._attempts = iter(jobs), deque[Attempt](), attempts
+
+    def take(self) -> Attempt | None:
+        """The next attempt, None when there is nothing to do at the moment."""
+        job = next(self._new, None)
+        if job is not None:
+            return Attempt(job, 1)
+        return self._again.popleft() if self._again else None
+
+    def end(self, attempt: Attempt, reply: Reply) -> list[Outcome]:
+        """The job's outcome in a list, which is empty where it will be tried again."""
+        if reply.failure and not reply.failure.refused and attempt.number < self._attempts:
+            self._again.append(Attempt(attempt.job, attempt.number + 1))
+            return []
+        return [Outcome(attempt.job.key, reply.value, reply.failure, attempt.number, reply.seconds)]
+
+
+def died(how: str) -> Reply:
+    """The reply of a worker that can give none."""
+    way_out = "Often the system ends a process when memory runs out: fewer workers need less."
+    return Reply(None, Failure("WorkerDied", f"the process that ran it {how}. {way_out}"), 0.0)
+
+
+def occupied() -> InputError:
+    """The error of a second `run` before the first has ended."""
+    return InputError(
+        "this engine is at other jobs already. Run one batch after the other, all as one, or on a second engine."
+    )

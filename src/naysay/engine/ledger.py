@@ -1,22 +1,36 @@
-"""A ledger: a file of JSON lines, one record per key, that any number of processes may add to and that no kill can
-spoil.
+"""A ledger: a file of JSON lines, one record per key, that many processes may add to and that no kill can spoil.
 
 A record is on the disk when `add` returns. Adding is locked, looks first for what others have added, and removes the
 beginning of a line that a killed process left at the end. A record with "failed" says that a job was given up; it is no
 result, and a result takes its place.
+
+In the folder `.NAME.locks` beside it are a lock for adding, and one per job that is being done, its lease. They are the
+operating system's locks on open files, so that a process that dies, however it dies, holds nothing any more.
+
+`run_recorded` does the jobs that the ledger has no result of, and what is done goes there before all else. So a driver
+that is killed and started again goes on where it stopped, and several drivers may work on one ledger: each takes a
+lease on a job before it starts it, does what the others leave, and at the end waits for what they are at; when one of
+them dies, its lease is free and its job is done here. A job that failed is no result: another call tries it again, the
+calls that saw it fail do not.
 """
 
 import errno
+import hashlib
 import json
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from io import FileIO
 from pathlib import Path
 from typing import IO, Any
 
 from naysay import files
-from naysay.engine import locks
+from naysay.engine.jobs import ATTEMPTS, Engine, Job, Outcome, times
 from naysay.errors import InputError
+from naysay.progress import track
+
+POLL = 0.5  # seconds between two looks at what another driver is doing
 
 Record = dict[str, Any]
 
@@ -47,8 +61,7 @@ class Ledger:
     def add(self, record: Mapping[str, Any]) -> bool:
         """Write the record to the disk; False, and nothing written, where its key has a result already."""
         line = _line(record)
-        lock = locks.of(self.path, "ledger")
-        with files.told(self.path), lock, open(self.path, "a+b", buffering=0) as file:
+        with files.told(self.path), _lock(self.path, "ledger"), open(self.path, "a+b", buffering=0) as file:
             self._catch_up(file)
             if "failed" not in self._records.get(record["key"], {"failed": ""}):
                 return False
@@ -115,3 +128,128 @@ def _line(record: Mapping[str, Any]) -> bytes:
         raise InputError(
             f"the record {key!r} cannot be written as JSON: {error}. Give numbers, texts, lists and mappings."
         ) from error
+
+
+def _lock(path: Path, name: str) -> Any:
+    """The lock `name` of the ledger at `path`, to be entered, or acquired with a timeout."""
+    from filelock import FileLock
+
+    folder = path.with_name(f".{path.name}.locks")
+    with files.told(path):
+        folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / f"{name}.lock")
+
+
+class Leases:
+    """The jobs of a ledger that this process is doing: no other process takes them in the meantime."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._held = path, dict[str, Any]()
+
+    def take(self, key: str) -> bool:
+        """Whether the job is now this process's; not where another one is at it."""
+        from filelock import Timeout
+
+        lock = _lock(self._path, hashlib.blake2b(key.encode(), digest_size=16).hexdigest())
+        with files.told(self._path):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                return False
+        self._held[key] = lock
+        return True
+
+    def give_back(self, key: str) -> None:
+        """The job stands in the ledger now."""
+        # whoever has opened the file by now gets the lock on a file without a name, then finds the job in the ledger
+        with suppress(FileNotFoundError, PermissionError):
+            Path(self._held[key].lock_file).unlink()
+        self._held.pop(key).release()
+
+    def abandon(self) -> None:
+        """Leave what is not done to others."""
+        while self._held:
+            self._held.popitem()[1].release()
+
+
+def run_recorded(
+    engine: Engine,
+    jobs: Iterable[Job],
+    ledger: Ledger,
+    *,
+    attempts: int = ATTEMPTS,
+    doing: str = "jobs",
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[Record]:
+    """The records of the jobs that have no result in the ledger yet, each when it is done, here or by another driver.
+
+    A job's value is a mapping ready for JSON; its record is {"key": ..., "seconds": ..., **value}, or, where it failed
+    for good, {"key": ..., "failed": the error, "attempts": ...}. A terminal shows a bar called `doing`; `tell` gets a
+    line per finished job.
+    """
+    pending = _pending(jobs, ledger)
+    total = len(pending)
+    for done, record in enumerate(track(_records(engine, pending, ledger, attempts), total, doing), 1):
+        if tell is not None:
+            tell(f"{done}/{total} {_told(record)}")
+        yield record
+
+
+def _pending(jobs: Iterable[Job], ledger: Ledger) -> dict[str, Job]:
+    have, pending, seen = ledger.keys(), dict[str, Job](), set[str]()
+    for job in jobs:
+        if job.key in seen:
+            raise InputError(f"the key of each job must be its own; got {job.key!r} twice.")
+        seen.add(job.key)
+        if job.key not in have:
+            pending[job.key] = job
+    return pending
+
+
+def _records(engine: Engine, pending: dict[str, Job], ledger: Ledger, attempts: int) -> Iterator[Record]:
+    before = {record["key"]: record for record in ledger.read() if "failed" in record}  # of earlier calls
+    leases = Leases(ledger.path)
+
+    def news(key: str) -> Record | None:
+        record = ledger.get(key)
+        return None if record is before.get(key) else record
+
+    def free() -> Iterator[Job]:
+        for key, job in list(pending.items()):
+            if leases.take(key):
+                if news(key) is None:
+                    yield job
+                else:  # done by another driver a moment ago
+                    leases.give_back(key)
+
+    try:
+        while pending:
+            with closing(engine.run(free(), attempts)) as outcomes:
+                for outcome in outcomes:
+                    ledger.add(_record(outcome))
+                    leases.give_back(outcome.key)
+                    del pending[outcome.key]
+                    yield ledger.get(outcome.key) or {}
+            for key in list(pending):
+                if (record := news(key)) is not None:
+                    del pending[key]
+                    yield record
+            if pending:
+                time.sleep(POLL)
+    finally:
+        leases.abandon()
+
+
+def _record(outcome: Outcome) -> Record:
+    if outcome.error is not None:
+        return {"key": outcome.key, "failed": str(outcome.error), "attempts": outcome.attempts}
+    if not isinstance(outcome.value, dict):
+        kind = type(outcome.value).__name__
+        raise InputError(f"a recorded job must return a mapping for its record; {outcome.key!r} gave a {kind}.")
+    return {"key": outcome.key, "seconds": round(outcome.seconds, 3), **outcome.value}
+
+
+def _told(record: Record) -> str:
+    if "failed" in record:
+        return f"{record['key']}: failed {times(record['attempts'])}, {record['failed'].splitlines()[0]}"
+    return f"{record['key']}: {record.get('seconds', 0.0):.1f} s"

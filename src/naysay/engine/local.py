@@ -1,26 +1,24 @@
-"""The local engine: one process per worker, with a pipe of its own, spawned and not forked (torch's threads do not
-survive a fork).
+"""The local engine: one process per worker, spawned and not forked (torch's threads do not survive a fork).
 
-The standard library's ProcessPoolExecutor breaks as a whole when one worker dies, leaves its workers behind when the
-driver is killed (cpython issue 111873), and waits for ever for a worker that was killed while it sent a result, because
-every process holds both ends of its queues. With a pipe per worker the end of a process is the end of its file, at any
+Without workers, for one GPU, a debugger, or functions that cannot be pickled, the jobs are done in this process. The
+standard library's ProcessPoolExecutor breaks as a whole when one worker dies, leaves its workers behind when the driver
+is killed (cpython issue 111873), and waits for ever for a worker that was killed while it sent a result, because every
+process holds both ends of its queues. With a pipe per worker the end of a process is the end of its file, at any
 moment, on both sides.
 """
 
 import multiprocessing
 import signal
+import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import connection, reduction, resource_tracker
 from typing import Any
 
-from naysay.engine.here import Here
-from naysay.engine.jobs import ATTEMPTS, Engine, Job, Outcome
-from naysay.engine.packing import pack_job
+from naysay.engine.jobs import ATTEMPTS, Attempt, Engine, Job, Outcome, Reply, Turns, died, occupied
 from naysay.engine.placing import VISIBLE, cores, environ, environment, gpus, share_of_threads
-from naysay.engine.sharing import SharedFile
-from naysay.engine.turns import Attempt, Turns, died, occupied
-from naysay.engine.worker import receive, serve
+from naysay.engine.worker import Handle, SharedFile, failure, pack_job, receive, serve
 from naysay.errors import InputError
 
 START_ATTEMPTS = 3
@@ -29,12 +27,10 @@ PATIENCE = 5.0  # seconds for an idle worker to leave before it is ended
 
 @contextmanager
 def started(workers: int | None, threads: int | None) -> Iterator[Engine]:
-    """The engine with `workers` processes (None: one per GPU, else per core; 0: in this process), which end with the
-    block.
-    """
+    """The engine with `workers` processes (None: one per GPU, else per core; 0: this one), which end with the block."""
     if workers == 0:
-        with Here.with_threads(threads) as here:
-            yield here
+        with _threads_of_torch(threads):
+            yield Here()
         return
     devices = gpus()
     workers = len(devices) or cores() if workers is None else workers
@@ -45,6 +41,55 @@ def started(workers: int | None, threads: int | None) -> Iterator[Engine]:
         yield engine
     finally:
         engine.close()
+
+
+@contextmanager
+def _threads_of_torch(threads: int | None) -> Iterator[None]:
+    """Torch uses so many threads in the block (None: as it does anyway)."""
+    if threads is None:
+        yield
+        return
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@dataclass(frozen=True, eq=False)
+class Held(Handle):
+    """A handle of what never leaves this process."""
+
+    value: Any
+
+
+class Here:
+    """The local engine without workers: jobs one after another in this process."""
+
+    name = "local"
+    workers = 1
+
+    def share(self, value: Any) -> Held:
+        """The value, in a handle as the other engines give it."""
+        return Held(value)
+
+    def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
+        """The outcomes one after another."""
+        turns = Turns(jobs, attempts)
+        while (attempt := turns.take()) is not None:
+            yield from turns.end(attempt, _perform(attempt.job))
+
+
+def _perform(job: Job) -> Reply:
+    started = time.perf_counter()
+    try:
+        arguments = {name: value.value if isinstance(value, Held) else value for name, value in job.arguments.items()}
+        return Reply(job.call(**arguments), None, time.perf_counter() - started)
+    except (Exception, SystemExit) as error:  # as in a worker: whatever a job raises is its outcome
+        return Reply(None, failure(error), time.perf_counter() - started)
 
 
 class Local:
@@ -93,17 +138,13 @@ class Local:
 
 
 class _Worker:
-    """A process, this side of its pipe, and the attempt it is at; the process is started for the first job, and anew
-    after a death.
-    """
+    """A process, this side of its pipe, and the attempt it is at; started for the first job, and anew after a death."""
 
     def __init__(self, variables: dict[str, str]) -> None:
-        self.variables = variables
+        self.variables, self.ready, self.failed_starts = variables, False, 0
         self.attempt: Attempt | None = None
         self.process: Any = None
         self.connection: Any = None
-        self.ready = False
-        self.failed_starts = 0
 
     def give(self, attempt: Attempt) -> None:
         """Begin the attempt, as soon as the process is ready."""
@@ -117,7 +158,7 @@ class _Worker:
             self._send()
 
     def hear(self, turns: Turns) -> list[Outcome]:
-        """Take what the process has sent, which may be its end; the outcome, if this was the last attempt at the job."""
+        """Take what the process has sent, which may be its end; the outcome, if the job is not tried again."""
         attempt = self.attempt
         assert attempt is not None
         try:
@@ -129,7 +170,7 @@ class _Worker:
             self._send()
             return []
         self.attempt = None
-        return turns.settle(attempt, receive(reply))
+        return turns.end(attempt, receive(reply))
 
     def leave(self) -> None:
         """Let the process end by itself."""
@@ -169,7 +210,7 @@ class _Worker:
         begun, process = self.ready, self.process
         self.kill(PATIENCE)  # its pipe is closed, so it has ended or is about to
         if begun:
-            return turns.settle(attempt, died(_ending(process.exitcode)))
+            return turns.end(attempt, died(_ending(process.exitcode)))
         self.failed_starts += 1
         if self.failed_starts == START_ATTEMPTS:
             raise InputError(
@@ -181,9 +222,9 @@ class _Worker:
 
 
 def _ending(exitcode: int) -> str:
-    return (
-        f"was ended by {signal.Signals(-exitcode).name}" if exitcode < 0 else f"ended with the exit status {exitcode}"
-    )
+    if exitcode < 0:
+        return f"was ended by {signal.Signals(-exitcode).name}"
+    return f"ended with the exit status {exitcode}"
 
 
 @contextmanager

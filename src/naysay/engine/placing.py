@@ -1,5 +1,4 @@
-"""How many workers a machine takes, and the environment of each: its share of the cores, and its own GPU where there
-are several.
+"""How many workers a machine takes, and the environment of each: its share of the cores, its own GPU of several.
 
 The number of threads is part of the answer: sums over two threads and over one differ in the last digits. It must stand
 in the environment before numpy, torch or numba are loaded.

@@ -1,7 +1,6 @@
 """scikit-learn's door: estimators that fit on complementary labels, and score without a single ordinary one."""
 
 from naysay.estimators.augmenter import LabelAugmenter
-from naysay.estimators.classifier import ComplementaryClassifier
-from naysay.estimators.kneighbors import ComplementaryKNeighbors
+from naysay.estimators.classifier import ComplementaryClassifier, ComplementaryKNeighbors
 
 __all__ = ["ComplementaryClassifier", "ComplementaryKNeighbors", "LabelAugmenter"]

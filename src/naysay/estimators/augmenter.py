@@ -10,19 +10,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from naysay import neighbors
-from naysay.augmentation import augment
-from naysay.augmentation.schemes import get, neighbours_for
-from naysay.augmentation.weights import auto_gamma, by_distance, by_rank
+from naysay.augmentation import Sharing, share
+from naysay.augmentation.weights import by_rank
 from naysay.estimators.encoding import encode
 
 
 class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Shares complementary labels between neighbours. After `fit`, `labels_` (n, K) are the augmented labels of the
-    rows, with one column per class of `classes_`, and `transduction_` (n,) the class that each row is least said not to
-    be.
+    rows, a column per class of `classes_`, and `transduction_` (n,) the class that each row is least said not to be.
 
-    The settings are those of `naysay.augment`; n_neighbors=None takes as many as the classes are large enough for, at
-    most 64. `transform(X)` gives new rows the mean of their neighbours' augmented labels.
+    The settings are those of `naysay.augmentation.Sharing`. `transform(X)` gives new rows the mean of their neighbours'
+    augmented labels.
     """
 
     def __init__(
@@ -50,15 +48,12 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         comp, self.classes_ = encode(y, self.classes)
         if len(comp) != len(X):
             raise ValueError(f"X and y must have the same rows; got {len(X)} and {len(comp)}.")
-        wanted = self.n_neighbors or neighbours_for(self.scheme, len(X), comp.shape[1])
-        graph = neighbors.build(X, min(wanted, len(X) - 1), metric=self.metric)
-        self.n_neighbors_ = graph.k
-        self.gamma_ = auto_gamma(graph.distances) if self.gamma == "auto" else float(self.gamma)
-        self._all_labels = np.asarray(
-            augment(graph, comp.numpy(), self.scheme, graph.k, self.alpha, self.gamma_, self.rounds)
-        )
+        sharing = self._sharing().within(*comp.shape)
+        graph = neighbors.build(X, sharing.neighbors(*comp.shape), metric=self.metric)
+        self.n_neighbors_, self.gamma_ = graph.k, sharing.gamma_for(graph.distances)
+        self._all_labels, _ = share(graph, comp.numpy(), sharing)
         self._rows = X
-        self.labels_ = self._all_labels[:, : len(self.classes_)]
+        self.labels_: NDArray[np.float32] = self._all_labels[:, : len(self.classes_)]
         self.transduction_ = self.classes_[self.labels_.argmin(1)]
         return self
 
@@ -67,10 +62,14 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float32)
         near = neighbors.query(self._rows, X, self.n_neighbors_, metric=self.metric)
-        by_how_far = get(self.scheme).weights == "distance"
-        weights = by_distance(near.distances, self.gamma_) if by_how_far else by_rank(*near.distances.shape)
+        weigh = self._sharing().row.weigh
+        # where nothing was shared, the neighbours of new rows still have ranks
+        weights = weigh(near.distances, self.gamma_) if weigh else by_rank(*near.distances.shape)
         passed = torch.einsum("nk,nkc->nc", weights, torch.from_numpy(self._all_labels)[near.indices.long()])
         return passed.numpy()[:, : len(self.classes_)]
+
+    def _sharing(self) -> Sharing:
+        return Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma, self.rounds, self.metric)
 
     def fit_transform(self, X: Any, y: Any) -> NDArray[np.float32]:
         """The augmented labels (n, K) of the rows themselves."""

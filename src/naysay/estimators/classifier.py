@@ -1,29 +1,55 @@
-"""The whole flow as one scikit-learn estimator: labels shared between neighbours, then a network trained on them."""
+"""Classifiers as scikit-learn estimators: a network trained on shared labels, or neighbours without any training."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from naysay import selection
-from naysay.augmentation import augment
-from naysay.augmentation.schemes import neighbours_for
-from naysay.estimators.encoding import encode
-from naysay.features.extract import standardise
+from naysay import decoding, selection
+from naysay.augmentation import Sharing, share
+from naysay.decoding import NeighborDecoder, choose_k
+from naysay.estimators.encoding import encode, encode_for
+from naysay.features import find_space
 from naysay.learning import Config, Predictor, train
 
-
-def neighbour_space(X: NDArray[Any]) -> NDArray[np.float32]:
-    """Features (n, d) in which rows have neighbours: a table's columns standardised, an image's pixels as they are, in
-    one scale.
-    """
-    return standardise(X) if X.ndim == 2 else X.reshape(len(X), -1).astype(np.float32)
+NUMBERS = [np.float32, np.float64, np.uint8]  # what rows may be without being copied
 
 
-class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What fits on complementary labels, predicts classes, and is judged by complementary labels alone."""
+
+    transition: Any
+    classes_: NDArray[Any]
+
+    def _numbers(self, X: Any) -> torch.Tensor:
+        """The predicted class numbers (n,)."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted class (n,) of each row."""
+        check_is_fitted(self)
+        named: NDArray[Any] = self.classes_[self._numbers(X).numpy()]
+        return named
+
+    def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
+        """The accuracy, estimated from complementary labels y alone (URE of the 0-1 loss): never accuracy against y."""
+        check_is_fitted(self)
+        comp, _ = encode(y, self.classes_)
+        T = None if self.transition is None else torch.as_tensor(self.transition)
+        return selection.ure_accuracy(self._numbers(X), comp, T).value
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn's checks score against y, the very labels that must be avoided
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class ComplementaryClassifier(_Complementary):
     """Fits on labels that say what rows are not; predicts what they are.
 
     loss: a name of `naysay.losses.LOSSES`. scheme: how labels are shared first (none, rss, rms, dss, dms). encoder:
@@ -70,67 +96,93 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y: see
-        `naysay.estimators.encoding.encode`.
-        """
-        X = validate_data(self, X, allow_nd=True, dtype=[np.float32, np.float64, np.uint8], ensure_min_samples=2)
-        comp, self.classes_ = encode(y, self.classes)
-        if len(comp) != len(X):
-            raise ValueError(f"X and y must have the same rows; got {len(X)} and {len(comp)}.")
+        """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y (`estimators.encoding`)."""
+        X = validate_data(self, X, allow_nd=True, dtype=NUMBERS, ensure_min_samples=2)
+        comp, self.classes_ = encode_for(X, y, self.classes)
         if self.scheme != "none":
-            features = neighbour_space(X) if self.encoder is None else self.encoder(X)
-            k = self.n_neighbors or neighbours_for(self.scheme, len(X), comp.shape[1])
-            comp = augment(features, comp, self.scheme, min(k, len(X) - 1), self.alpha, self.gamma)
-        config = Config(
-            loss=self.loss,
-            model=self.model,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            seed=self.random_state,
-        )
+            if self.encoder is None:
+                features = find_space(X, "standardised" if X.ndim == 2 else "raw").features
+            else:
+                features = self.encoder(X)
+            sharing = Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma)
+            comp, _ = share(features, comp, sharing.within(*comp.shape))
+        names = ("loss", "model", "epochs", "batch_size", "learning_rate", "weight_decay")
+        config = Config(**{name: getattr(self, name) for name in names}, seed=self.random_state)
         self.predictor_: Predictor = train(config, X, comp, T=self.transition).predictor
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Logits (n, K); with two classes, as scikit-learn has it, the second's minus the first's (n,)."""
-        logits = self._logits(X)
+        logits = self._logits(X).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability (n, K) of each of `classes_`."""
-        logits = self._logits(X).astype(np.float64)
+        logits = self._logits(X).numpy().astype(np.float64)
         odds = np.exp(logits - logits.max(1, keepdims=True))
         probabilities: NDArray[np.float64] = odds / odds.sum(1, keepdims=True)
         return probabilities
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The predicted class (n,) of each row."""
+    def _numbers(self, X: Any) -> torch.Tensor:
+        logits = self._logits(X)
+        return self.predictor_.decode(logits) if len(self.classes_) > 2 else logits.argmax(1)
+
+    def _logits(self, X: Any) -> torch.Tensor:
         check_is_fitted(self)
-        named: NDArray[Any] = self.classes_[self._numbers(X)]
-        return named
-
-    def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
-        """The accuracy, estimated from complementary labels y alone (URE of the 0-1 loss): never accuracy against them."""
-        check_is_fitted(self)
-        comp, _ = encode(y, self.classes_)
-        return selection.ure_accuracy(self._numbers(X), comp, self.transition).value
-
-    def _numbers(self, X: Any) -> Any:
-        import torch
-
-        logits = torch.from_numpy(self._logits(X))
-        return (self.predictor_.decode(logits) if len(self.classes_) > 2 else logits.argmax(1)).numpy()
-
-    def _logits(self, X: Any) -> NDArray[np.float32]:
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, allow_nd=True, dtype=[np.float32, np.float64, np.uint8])
-        return self.predictor_.logits(X).cpu().numpy()[:, : len(self.classes_)]
+        X = validate_data(self, X, reset=False, allow_nd=True, dtype=NUMBERS)
+        return self.predictor_.logits(X).cpu()[:, : len(self.classes_)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        # scikit-learn's checks score against y, the very labels that must be avoided
-        tags.classifier_tags.poor_score = True
         return tags
+
+
+class ComplementaryKNeighbors(_Complementary):
+    """Predicts the class least often named as wrong among the nearest rows; with T, that whose row of T is nearest.
+
+    n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. classes: all
+    classes, when the labels may not name each of them.
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int | str = "auto",
+        *,
+        transition: Any = None,
+        classes: Sequence[Any] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.transition = transition
+        self.classes = classes
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep rows X (n, d) with their complementary labels y, and choose the number of neighbours if asked to."""
+        X = validate_data(self, X, dtype=np.float32, ensure_min_samples=2)
+        comp, self.classes_ = encode_for(X, y, self.classes)
+        T = None if self.transition is None else torch.as_tensor(self.transition)
+        features = torch.from_numpy(np.ascontiguousarray(X))
+        if self.n_neighbors == "auto":
+            # a tenth is held out to choose k; sets of a few rows have none to spare, and k is then as small as it gets
+            chosen = choose_k(features, comp, T=T, seed=self.random_state)[0].k if len(X) >= 40 else min(4, len(X))
+        else:
+            chosen = min(int(self.n_neighbors), len(X))
+        self.decoder_ = NeighborDecoder(features, comp, chosen, T)
+        self.n_neighbors_ = chosen
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability (n, K) of each of `classes_`: those that would explain the neighbours' labels."""
+        explained = selection.ordinary(self._distribution(X), self.decoder_.T).clamp(min=0)[:, : len(self.classes_)]
+        probabilities: NDArray[np.float64] = (explained / explained.sum(1, keepdim=True)).numpy()
+        return probabilities
+
+    def _numbers(self, X: Any) -> torch.Tensor:
+        return decoding.decode(self._distribution(X)[:, : len(self.classes_)], self.decoder_.T)
+
+    def _distribution(self, X: Any) -> torch.Tensor:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float32)
+        return self.decoder_.distribution(np.ascontiguousarray(X))

@@ -1,5 +1,4 @@
-"""What scikit-learn users call y, as `comp`: class names of any type, one or several per row, or the (n, K) matrix
-itself.
+"""What scikit-learn users call y, as `comp`: class names of any type, one or several per row, or the (n, K) matrix.
 
 With two classes "not a" says "is b". scikit-learn's users may still come with two, so a third class that nothing can
 be, and that every label also names, stands in for what is missing: its rows are exactly those of uniform labels over
@@ -19,12 +18,21 @@ from naysay.errors import InputError
 
 TWO_CLASSES = (
     'there are only two classes, so "not a" already says "is b": these are ordinary labels in disguise. They are used '
-    "as such; "
-    "any ordinary classifier would do."
+    "as such; any ordinary classifier would do."
 )
 
 
-def encode(y: Any, classes: Sequence[Any] | NDArray[Any] | None = None) -> tuple[Tensor, NDArray[Any]]:
+def encode_for(X: Any, y: Any, classes: Sequence[Any] | None) -> tuple[Tensor, NDArray[Any]]:
+    """What `encode` gives for the labels `y` of rows `X`, which must be as many."""
+    comp, named = encode(y, classes, stacklevel=4)
+    if len(comp) != len(X):
+        raise ValueError(f"X and y must have the same rows; got {len(X)} and {len(comp)}.")
+    return comp, named
+
+
+def encode(
+    y: Any, classes: Sequence[Any] | NDArray[Any] | None = None, *, stacklevel: int = 3
+) -> tuple[Tensor, NDArray[Any]]:
     """The labels `comp` (n, K) of `y`, and the class of each column: `classes`, or what y names, sorted.
 
     y is (n,) or (n, m) class names, ragged lists of them, or a float (n, K) matrix. None, NaN, "" and an empty list
@@ -50,17 +58,14 @@ def encode(y: Any, classes: Sequence[Any] | NDArray[Any] | None = None) -> tuple
     for i, row in enumerate(rows):
         for name in row:
             if name not in number:
-                raise InputError(
-                    f"row {i} names class {name!r}, which is not among the {len(known)} classes: "
-                    f"{', '.join(map(str, known[:8]))}."
-                )
+                few = ", ".join(map(str, known[:8]))
+                raise InputError(f"row {i} names class {name!r}, which is not among the {len(known)} classes: {few}.")
     if len(known) < 2:
-        raise InputError(
-            f"complementary labels need more than one class; got {len(known)}. Pass classes= with all of them."
-        )
+        way_out = "Pass classes= with all of them."
+        raise InputError(f"complementary labels need more than one class; got {len(known)}. {way_out}")
     numbers = [[number[name] for name in row] for row in rows]
     if len(known) == 2:
-        warnings.warn(TWO_CLASSES, UserWarning, stacklevel=3)
+        warnings.warn(TWO_CLASSES, UserWarning, stacklevel=stacklevel)
         numbers = [[*row, *[2] * len(row)] for row in numbers]
     return labels.from_indices(numbers, max(len(known), 3), contradictions="keep"), known
 

@@ -5,11 +5,15 @@ from naysay.features.extract import extract
 from naysay.features.knn import oracle_knn_accuracy
 from naysay.features.pretrain import Pretrained, pretrain
 from naysay.features.raw import pca, standardise
+from naysay.features.space import SPACES, Space, find_space
 
 __all__ = [
+    "SPACES",
     "Pretrained",
+    "Space",
     "embed",
     "extract",
+    "find_space",
     "load_encoder",
     "oracle_knn_accuracy",
     "pca",

@@ -3,15 +3,12 @@
 from naysay.learning.config import Config
 from naysay.learning.folder import RunFolder
 from naysay.learning.grid import LEARNING_RATES, PAPER, WEIGHT_DECAYS, Choice, Searched, choose, grid, search
-from naysay.learning.knn import NeighbourDecoder, choose_k, decode, local_distribution
 from naysay.learning.loop import Judge, Observer, Run, Snapshot
 from naysay.learning.predictor import Predictor
-from naysay.learning.prepare import Prepared, prepare
 from naysay.learning.recipe import Diverged, Figures, Learner, Recipe, Task
 from naysay.learning.recipes import RECIPES, configure
 from naysay.learning.recipes.plain import load_encoder
 from naysay.learning.records import environment
-from naysay.learning.several import train_on_ray
 from naysay.learning.train import HeldOut, Trained, train
 
 __all__ = [
@@ -26,10 +23,8 @@ __all__ = [
     "HeldOut",
     "Judge",
     "Learner",
-    "NeighbourDecoder",
     "Observer",
     "Predictor",
-    "Prepared",
     "Recipe",
     "Run",
     "RunFolder",
@@ -38,15 +33,10 @@ __all__ = [
     "Task",
     "Trained",
     "choose",
-    "choose_k",
     "configure",
-    "decode",
     "environment",
     "grid",
     "load_encoder",
-    "local_distribution",
-    "prepare",
     "search",
     "train",
-    "train_on_ray",
 ]

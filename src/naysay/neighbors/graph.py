@@ -123,10 +123,9 @@ def check(graph: Graph) -> None:
     """Raise InputError unless the graph is as `Graph` says: whole, in range, none twice, no self, finite, in order."""
     if graph.metric not in METRICS:
         raise unknown("metric", graph.metric, METRICS)
-    if graph.indices.dtype != torch.int32 or graph.distances.dtype != torch.float32:
-        raise InputError(
-            f"A graph holds int32 indices and float32 distances; got {graph.indices.dtype} and {graph.distances.dtype}."
-        )
+    kinds = graph.indices.dtype, graph.distances.dtype
+    if kinds != (torch.int32, torch.float32):
+        raise InputError(f"A graph holds int32 indices and float32 distances; got {kinds[0]} and {kinds[1]}.")
     if graph.indices.ndim != 2 or graph.indices.shape != graph.distances.shape or 0 in graph.indices.shape:
         raise InputError(
             "A graph's indices and distances must have one shape (n, k); "

@@ -72,47 +72,43 @@ def replace_largest(heap: Array, key: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def encode_int8(
-    rows: Array, centre: Array, margin: float, codes: Array, scale: Array, half: Array, residual: Array
-) -> None:
+def encode_int8(rows: Array, c: Array, margin: float, codes: Array, scale: Array, half: Array, rho: Array) -> None:
     """q, s, h and rho of each row: x - c is s q and an error of length at most rho."""
     for i in range(rows.shape[0]):
         largest = 0.0
         for p in range(rows.shape[1]):
-            largest = max(largest, abs(np.float64(rows[i, p]) - np.float64(centre[p])))
+            largest = max(largest, abs(np.float64(rows[i, p]) - np.float64(c[p])))
         s = np.float64(np.float32(largest / 127.0))
         inverse = 1.0 / s if s > 0 else 0.0
         error, length, offset = 0.0, 0.0, 0.0
         for p in range(rows.shape[1]):
-            value = np.float64(rows[i, p]) - np.float64(centre[p])
+            value = np.float64(rows[i, p]) - np.float64(c[p])
             code = min(max(np.rint(value * inverse), -127.0), 127.0)
             codes[i, p] = np.int8(code)
             error += (value - s * code) ** 2
             length += code * code
-            offset += value * value + np.float64(centre[p]) ** 2
+            offset += value * value + np.float64(c[p]) ** 2
         scale[i] = s
         half[i] = s * s * length / 2 * (1 - margin)
-        # the second term: subtracting the centre rounds in float64 too, which a residual of zero has to cover
-        residual[i] = np.sqrt(error) * (1 + 1e-6) + 2.0**-44 * np.sqrt(offset)
+        # the second term: subtracting c rounds in float64 too, which a residual of zero has to cover
+        rho[i] = np.sqrt(error) * (1 + 1e-6) + 2.0**-44 * np.sqrt(offset)
 
 
 @njit(nogil=True, cache=True)
-def encode_float32(
-    rows: Array, centre: Array, margin: float, codes: Array, scale: Array, half: Array, residual: Array
-) -> None:
+def encode_float32(rows: Array, c: Array, margin: float, codes: Array, scale: Array, half: Array, rho: Array) -> None:
     """The same with q = x - c rounded to float32, and s = 1."""
     for i in range(rows.shape[0]):
         error, length, offset = 0.0, 0.0, 0.0
         for p in range(rows.shape[1]):
-            value = np.float64(rows[i, p]) - np.float64(centre[p])
+            value = np.float64(rows[i, p]) - np.float64(c[p])
             code = np.float32(value)
             codes[i, p] = code
             error += (value - np.float64(code)) ** 2
             length += np.float64(code) ** 2
-            offset += value * value + np.float64(centre[p]) ** 2
+            offset += value * value + np.float64(c[p]) ** 2
         scale[i] = 1
         half[i] = length / 2 * (1 - margin)
-        residual[i] = np.sqrt(error) * (1 + 1e-6) + 2.0**-44 * np.sqrt(offset)
+        rho[i] = np.sqrt(error) * (1 + 1e-6) + 2.0**-44 * np.sqrt(offset)
 
 
 @njit(nogil=True, cache=True)
@@ -308,3 +304,16 @@ def read_heaps(heaps: Array, places: Array, indices: Array, squared: Array) -> N
         for u in range(keys.shape[0]):
             indices[places[i], u] = np.int32(keys[u] & 0x7FFFFFFF)
             squared[places[i], u] = squared_of(keys[u])
+
+
+@njit(nogil=True, cache=True)
+def measure(rows: Array, own: Array, proposed: Array, columns: Array, first: int, keys: Array) -> None:
+    """Write to keys (m, w) those of the proposed numbers (m, w) that lie in `columns` (b, d), numbered from `first`.
+
+    A row's own number `own` (m,) gets no key: it is no neighbour of itself.
+    """
+    for i in range(rows.shape[0]):
+        for j in range(proposed.shape[1]):
+            number = proposed[i, j]
+            if first <= number < first + columns.shape[0]:
+                keys[i, j] = EMPTY if number == own[i] else make_key(distance(rows[i], columns[number - first]), number)

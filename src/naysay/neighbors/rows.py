@@ -45,9 +45,8 @@ class Rows:
             bad = ~part.isfinite().all(1)
             if bool(bad.any()):
                 where = self._number(which, start + int(bad.nonzero()[0]))
-                raise InputError(
-                    f"{self.name} must be finite float32 numbers; got NaN, inf or more than 3.4e38 in row {where}."
-                )
+                got = f"NaN, inf or more than 3.4e38 in row {where}"
+                raise InputError(f"{self.name} must be finite float32 numbers; got {got}.")
             if self.unit:
                 lengths = part.double().square().sum(1, keepdim=True).sqrt()
                 if not bool((lengths > 0).all()):

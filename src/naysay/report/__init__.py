@@ -5,7 +5,9 @@ Fill a `Report` with whatever there is and `write` it; every part is optional. T
 theme.
 """
 
-from naysay.report.data import (
+from naysay.report.map import Projection, project_2d
+from naysay.report.page import render, write
+from naysay.report.records import (
     Column,
     Curves,
     FeatureMap,
@@ -18,8 +20,6 @@ from naysay.report.data import (
     Series,
     Value,
 )
-from naysay.report.page import render, write
-from naysay.report.projection import Projection, project_2d
 
 __all__ = [
     "Column",

@@ -1,115 +1,66 @@
 """Line charts as positions in percent of the plot, so that text keeps its size when the page gets narrow.
 
-The lines are SVG paths in a box of 1000 x 1000 that the page stretches; ticks are text at a percentage of its width or
-height.
+The lines are SVG paths in a box of 1000 x 1000 that the page stretches; ticks are text at a percentage of its sides.
 """
-
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from naysay.report.data import Array, Curves, Numbers
-from naysay.report.numerals import show, show_with_unit, tick_digits, ticks, widen
+from naysay.report.numerals import Tick, axis_ticks, show, show_with_unit, tick_digits, ticks, widen
+from naysay.report.records import Array, Curves, Drawn, floats
 
 BOX = 1000
 DASHES = ("", "7 4", "2 4", "11 4 2 4")  # colour is never the only difference between two lines
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A tick: how far along its axis, in percent, and its text."""
+def draw_curves(curves: Curves) -> Drawn | None:
+    """The chart of `curves`, or None where nothing was measured.
 
-    at: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """A series as SVG: its path, its points without neighbours, its band, dash and colour number, and its last value in
-    words.
+    Lines as SVG (path, points with gaps around them, band), ticks, what is seen in words, the rows of the data table,
+    and where hovering looks.
     """
-
-    name: str
-    path: str
-    lone: str
-    band: str
-    dash: str
-    colour: int
-    last: str
-    needs_truth: bool
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A drawn line chart: lines, ticks, the sentence that says what is seen, the rows of the data table, and where
-    hovering looks.
-    """
-
-    source: Curves
-    lines: list[Line]
-    x_ticks: list[Tick]
-    y_ticks: list[Tick]
-    sentence: str
-    rows: list[list[str]]
-    hover: dict[str, Any]
-
-
-def draw_curves(curves: Curves) -> Chart | None:
-    """The chart of `curves`, or None where nothing was measured."""
-    x, ys = _floats(curves.x), [_floats(series.y) for series in curves.series]
+    x, unit = floats(curves.x), curves.unit
     none = np.full(len(x), np.nan)
-    edges = [
-        tuple(none if edge is None else _floats(edge) for edge in (series.low, series.high)) for series in curves.series
-    ]
-    kept = np.isfinite(x) & np.any([np.isfinite(y) for y in ys], axis=0) if ys else np.zeros(len(x), bool)
+    # of each series y and both edges of its band, (series, 3, n)
+    drawn = np.array([[none if v is None else floats(v) for v in (s.y, s.low, s.high)] for s in curves.series]).reshape(
+        len(curves.series), 3, len(x)
+    )
+    kept = np.isfinite(x) & np.isfinite(drawn[:, 0]).any(0)
     if not kept.any():
         return None
-    x, ys = x[kept], [y[kept] for y in ys]
-    edges = [(low[kept], high[kept]) for low, high in edges]
-    drawn = np.concatenate([*ys, *(edge for pair in edges for edge in pair)])
+    x, drawn = x[kept], drawn[:, :, kept]
+    ys = drawn[:, 0]
     bottom, top = _range(drawn[np.isfinite(drawn)])
-    y_ticks = ticks(bottom, top)
     start, end = float(x.min()), float(x.max())
     length = end - start or 1.0
-    px = (x - start) / length * BOX
-
-    def height(y: Array) -> Array:
-        return np.asarray(BOX - (y - bottom) / (top - bottom) * BOX)
-
-    digits = tick_digits(y_ticks, curves.unit) + 1
+    px, heights = (x - start) / length * BOX, BOX - (drawn - bottom) / (top - bottom) * BOX
+    digits = tick_digits(ticks(bottom, top), unit) + 1
     whole = bool(np.all(x % 1 == 0))
     inner = [tick for tick in ticks(start, end) if tick % 1 == 0 or not whole] if end > start else [start]
     x_digits = 0 if whole or len(inner) < 2 else tick_digits(inner)
     lines = [
-        Line(
-            series.name,
-            _path(px, height(y)),
-            _lone(px, height(y)),
-            _band(px, height(low), height(high)),
-            DASHES[index % len(DASHES)],
-            index % 10,
-            show_with_unit(_last(y), curves.unit, digits),
-            series.needs_truth,
-        )
-        for index, (series, y, (low, high)) in enumerate(zip(curves.series, ys, edges, strict=True))
+        {
+            "name": series.name,
+            "path": _path(px, y),
+            "lone": _lone(px, y),
+            "band": _band(px, low, high),
+            "dash": DASHES[index % len(DASHES)],
+            "colour": index % 10,
+            "last": show_with_unit(_last(ys[index]), unit, digits),
+            "needs_truth": series.needs_truth,
+        }
+        for index, (series, (y, low, high)) in enumerate(zip(curves.series, heights, strict=True))
     ]
-    return Chart(
-        curves,
-        lines,
-        [Tick((tick - start) / length * 100, show(tick, "", x_digits)) for tick in inner],
-        [Tick(float(height(np.array(tick))) / BOX * 100, show(tick, curves.unit, digits - 1)) for tick in y_ticks],
-        _sentence(curves, x, ys, digits, x_digits),
-        [
-            [show(float(at), "", x_digits), *(show(float(y[i]), curves.unit, digits) for y in ys)]
-            for i, at in enumerate(x)
-        ],
-        {"x": _rounded(px), "y": [_rounded(height(y)) for y in ys], "colours": [line.colour for line in lines]},
-    )
-
-
-def _floats(values: Numbers) -> Array:
-    return np.array([np.nan if v is None else float(v) for v in values], float)
+    hover = {"x": _rounded(px), "y": [_rounded(y) for y, _, _ in heights]}
+    cells = [[show(at, "", x_digits), *(show(y, unit, digits) for y in ys[:, i])] for i, at in enumerate(x.tolist())]
+    return {
+        "source": curves,
+        "lines": lines,
+        "x_ticks": [Tick((tick - start) / length * 100, show(tick, "", x_digits)) for tick in inner],
+        "y_ticks": axis_ticks(bottom, top, unit, lambda y: 100 - (y - bottom) / (top - bottom) * 100),
+        "sentence": _sentence(curves, x, ys, digits, x_digits),
+        "rows": cells,
+        "hover": {**hover, "colours": [line["colour"] for line in lines]},
+    }
 
 
 def _range(values: Array) -> tuple[float, float]:
@@ -150,20 +101,15 @@ def _band(px: Array, low: Array, high: Array) -> str:
     )
 
 
-def _sentence(curves: Curves, x: Array, ys: list[Array], digits: int, x_digits: int) -> str:
+def _sentence(curves: Curves, x: Array, ys: Array, digits: int, x_digits: int) -> str:
     """What the chart shows, in words: where each series begins and ends."""
     parts = []
     for series, y in zip(curves.series, ys, strict=True):
         known = [show_with_unit(float(value), curves.unit, digits) for value in y[np.isfinite(y)]]
-        moved = (
-            f"goes from {known[0]} to {known[-1]}"
-            if len(known) > 1
-            else f"is {known[0]}"
-            if known
-            else "was not measured"
-        )
-        parts.append(f"{series.name} {moved}")
-    return f"From {curves.x_name} {show(float(x[0]), '', x_digits)} to {show(float(x[-1]), '', x_digits)}: {'; '.join(parts)}."
+        moved = f"goes from {known[0]} to {known[-1]}" if len(known) > 1 else f"is {known[0]}" if known else ""
+        parts.append(f"{series.name} {moved or 'was not measured'}")
+    first, last = (show(float(at), "", x_digits) for at in (x[0], x[-1]))
+    return f"From {curves.x_name} {first} to {last}: {'; '.join(parts)}."
 
 
 def _rounded(values: Array) -> list[float | None]:

@@ -1,10 +1,10 @@
-"""How numbers are written and axes ticked: a fixed number of decimals in a column, round ticks on an axis, "–" for what
-is missing.
-"""
+"""How numbers are written and axes ticked: fixed decimals, round ticks, and "–" for what is missing."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from naysay.report.data import Value
+from naysay.report.records import Value
 
 MISSING = "–"
 
@@ -39,18 +39,28 @@ def show_value(value: Value, unit: str = "", digits: int = 1) -> str:
     return f"{text}{error}" + (f"\N{NO-BREAK SPACE}{unit}" if unit else "")
 
 
+@dataclass(frozen=True)
+class Tick:
+    """A tick: how far along its axis, in percent, and its text."""
+
+    at: float
+    text: str
+
+
+def axis_ticks(low: float, high: float, unit: str, place: Callable[[float], float]) -> list[Tick]:
+    """The ticks of an axis from `low` to `high`; `place` says how far along it, in percent, a value is."""
+    marks = ticks(low, high)
+    return [Tick(place(mark), show(mark, unit, tick_digits(marks, unit))) for mark in marks]
+
+
 def widen(low: float, high: float) -> tuple[float, float]:
-    """The range of an axis: the range of its values and a little air, but none below a zero or above a one that they
-    keep to.
-    """
+    """The range of an axis: that of its values and a little air, but none beyond a zero or a one that they keep to."""
     air = (high - low) * 0.04 or abs(low) / 10 or 1.0
     return (low if low == 0 else low - air), (max(high, 1.0) if high <= 1 < high + air else high + air)
 
 
 def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Round numbers, 1, 2 or 5 times a power of ten apart, within `low` to `high`: about `wanted` of them, at least
-    two.
-    """
+    """Round numbers, 1, 2 or 5 times a power of ten apart, within `low` to `high`: about `wanted`, at least two."""
     power = 10.0 ** math.floor(math.log10((high - low) / wanted))
     steps = [factor * power for factor in (10, 5, 2, 1, 0.5)]
     step = min(steps, key=lambda step: abs(math.log(step * wanted / (high - low))))

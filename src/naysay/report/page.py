@@ -10,18 +10,17 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from naysay import __version__, files
-from naysay.report.data import Report
-from naysay.report.dots import draw_dots
-from naysay.report.heat import draw_heat, scale
-from naysay.report.items import SMALL, view
 from naysay.report.lines import draw_curves
+from naysay.report.map import draw_map
+from naysay.report.mass import SMALL, draw_heat, scale, view
 from naysay.report.numerals import show, show_value, show_with_unit
-from naysay.report.results import tabulate
-from naysay.report.scatter import draw_map
+from naysay.report.records import Report
+from naysay.report.results import draw_dots, tabulate
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -42,29 +41,32 @@ SECTIONS = (
 def write(report: Report, path: str | os.PathLike[str]) -> Path:
     """Write the page to `path`, whole or not at all, and give back the path; a page already there is replaced."""
     path = Path(path)
-    # a file name that is no valid text (a lone surrogate) becomes a character reference, which shows as a replacement
-    # character
+    # a file name that is no valid text (a lone surrogate) becomes a reference, shown as a replacement character
     content = render(report).encode("utf-8", "xmlcharrefreplace")
     files.replace(path, content, "Give the path of a file in a folder you own.")
     return path
 
 
-def render(report: Report) -> str:
-    """The page as text."""
+@cache
+def template(name: str) -> Any:
+    """A template of the assets; it escapes all text."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
 
+    loader, strict = FileSystemLoader(ASSETS), StrictUndefined
     environment = Environment(
-        loader=FileSystemLoader(ASSETS),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True, auto_reload=False
     )
     environment.globals.update(show=show, show_value=show_value, show_with_unit=show_with_unit)
+    return environment.get_template(name)
+
+
+def render(report: Report) -> str:
+    """The page as text."""
+    from markupsafe import Markup
+
     drawn = _draw(report)
     script = (ASSETS / "report.js").read_text(encoding="utf-8").strip()
-    return environment.get_template("page.html.j2").render(
+    page: str = template("page.html.j2").render(
         drawn,
         report=report,
         sections=[(name, title) for name, title in SECTIONS if drawn[name]],
@@ -74,12 +76,11 @@ def render(report: Report) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=Markup(_inert(_hover(drawn))),
     )
+    return page
 
 
 def _draw(report: Report) -> dict[str, Any]:
-    """Each section's content as the template takes it, empty where there is none; audit is HTML by the agreement in
-    `Report`.
-    """
+    """Each section's content as the template takes it, empty where there is none; audit is HTML (see `Report`)."""
     from markupsafe import Markup
 
     full = scale(report.heat_maps)
@@ -100,10 +101,9 @@ def _draw(report: Report) -> dict[str, Any]:
 
 def _hover(drawn: dict[str, Any]) -> dict[str, Any]:
     """What the script needs to find a figure's points under the pointer; the words it takes from the page."""
-    charts = {
-        f"{part}-{index}": chart.hover for part in ("learning", "sharing") for index, chart in enumerate(drawn[part])
-    }
-    return {"charts": charts, "map": drawn["map"].hover if drawn["map"] else None}
+    parts = ("learning", "sharing")
+    charts = {f"{part}-{index}": chart["hover"] for part in parts for index, chart in enumerate(drawn[part])}
+    return {"charts": charts, "map": drawn["map"]["hover"] if drawn["map"] else None}
 
 
 def _setup(report: Report) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -126,9 +126,6 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     """A nested config as lines: {"optimizer": {"lr": 0.1}} becomes ("optimizer.lr", "0.1")."""
     lines: list[tuple[str, str]] = []
     for name, value in config.items():
-        lines += (
-            _flat(value, f"{prefix}{name}.")
-            if isinstance(value, Mapping) and value
-            else [(f"{prefix}{name}", str(value))]
-        )
+        nested = isinstance(value, Mapping) and value
+        lines += _flat(value, f"{prefix}{name}.") if nested else [(f"{prefix}{name}", str(value))]
     return lines

@@ -1,60 +1,26 @@
-"""The table of results as the page shows it: what the labels alone tell first, what needs the truth after it, the best
-in bold.
+"""The results as the page shows them: a table, and dots with whiskers that draw the same figure of several methods.
+
+The table has what the labels alone tell first, what needs the truth after it, and the best in bold.
 """
 
-from dataclasses import dataclass
-
-from naysay.report.data import Column, Method, Results, Value
-from naysay.report.numerals import is_missing, show
+from naysay.report.numerals import axis_ticks, is_missing, show, show_value, widen
+from naysay.report.records import Column, Drawn, Results, Value
 
 GROUPS = ("From complementary labels alone", "Against the truth", "Cost")
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A number in the table: its value to sort by ("" where missing), its text, its uncertainty's text, and whether it
-    is the best.
-    """
-
-    sort: str
-    text: str
-    error: str
-    best: bool
-
-
-@dataclass(frozen=True)
-class Table:
-    """The columns in their shown order, their groups (title, first column, how many), which have uncertainties, and the
-    methods' cells.
-    """
-
-    columns: list[Column]
-    groups: list[tuple[str, int, int]]
-    has_error: list[bool]
-    rows: list[tuple[Method, list[Cell]]]
-
-
-def tabulate(results: Results) -> Table:
-    """The results with their columns in groups; within a group columns keep their order, and so do the methods."""
+def tabulate(results: Results) -> Drawn:
+    """The results with their columns in groups (title, first column, how many), in which columns keep their order."""
     order = sorted(range(len(results.columns)), key=lambda index: _group(results.columns[index]))
     columns = [results.columns[index] for index in order]
-    best = [
-        _best(column, [method.values[index] for method in results.methods])
-        for index, column in zip(order, columns, strict=True)
-    ]
-    rows = [
-        (
-            method,
-            [_cell(method.values[index], column, top) for index, column, top in zip(order, columns, best, strict=True)],
-        )
-        for method in results.methods
-    ]
-    has_error = [any(cells[index].error for _, cells in rows) for index in range(len(columns))]
-    members = [
-        [index for index, column in enumerate(columns) if _group(column) == group] for group in range(len(GROUPS))
-    ]
+    values = [[method.values[index] for index in order] for method in results.methods]
+    best = [_best(column, [row[at] for row in values]) for at, column in enumerate(columns)]
+    cells = [[_cell(*of) for of in zip(row, columns, best, strict=True)] for row in values]
+    has_error = [any(row[at]["error"] for row in cells) for at in range(len(columns))]
+    members = [[at for at, column in enumerate(columns) if _group(column) == group] for group in range(len(GROUPS))]
     groups = [(title, found[0], len(found)) for title, found in zip(GROUPS, members, strict=True) if found]
-    return Table(columns, groups, has_error, rows)
+    rows = list(zip(results.methods, cells, strict=True))
+    return {"columns": columns, "groups": groups, "has_error": has_error, "rows": rows}
 
 
 def _group(column: Column) -> int:
@@ -68,8 +34,44 @@ def _best(column: Column, values: list[Value]) -> float | None:
     return max(known) if column.better == "higher" else min(known)
 
 
-def _cell(value: Value, column: Column, best: float | None) -> Cell:
+def _cell(value: Value, column: Column, best: float | None) -> Drawn:
+    """A number in the table: its value to sort by ("" where missing), its text, its uncertainty, whether it is best."""
     if value.value is None or is_missing(value.value):
-        return Cell("", show(None), "", False)
+        return {"sort": "", "text": show(None), "error": "", "best": False}
     error = "" if is_missing(value.error) else show(value.error, column.unit, column.digits)
-    return Cell(repr(float(value.value)), show(value.value, column.unit, column.digits), error, value.value == best)
+    text = show(value.value, column.unit, column.digits)
+    return {"sort": repr(float(value.value)), "text": text, "error": error, "best": value.value == best}
+
+
+def draw_dots(results: Results) -> Drawn | None:
+    """The columns in `results.drawn` on one axis, in the unit of the first, or None where nothing was measured.
+
+    Each method has a dot for every column: its place and whisker (left end, length) in percent, None where missing.
+    """
+    drawn = [(index, column) for index, column in enumerate(results.columns) if column.name in results.drawn]
+    ends = [end for method in results.methods for index, _ in drawn for end in _ends(method.values[index])]
+    if not ends:
+        return None
+    unit = drawn[0][1].unit
+    start, end = widen(min(ends), max(ends))
+
+    def place(value: float) -> float:
+        return (value - start) / (end - start) * 100
+
+    def dot(value: Value, column: Column) -> Drawn:
+        ends = [place(end) for end in _ends(value)]
+        whisker = None if not ends or is_missing(value.error) else (ends[0], ends[-1] - ends[0])
+        text = show_value(value, column.unit, column.digits)
+        return {"at": sum(ends) / len(ends) if ends else None, "whisker": whisker, "text": text}
+
+    rows = [(method.name, [dot(method.values[index], column) for index, column in drawn]) for method in results.methods]
+    columns, marks = [column for _, column in drawn], axis_ticks(start, end, unit, place)
+    return {"columns": columns, "rows": rows, "ticks": marks, "unit": unit}
+
+
+def _ends(value: Value) -> list[float]:
+    """The two ends of the value's whisker, equal without an uncertainty; none where it is missing."""
+    if value.value is None or is_missing(value.value):
+        return []
+    error = 0.0 if value.error is None or is_missing(value.error) else value.error
+    return [value.value - error, value.value + error]

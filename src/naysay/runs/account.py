@@ -1,5 +1,4 @@
-"""What the report needs of a run's rows, as plain arrays in one .npz: so that the report can be drawn again from the
-run folder alone.
+"""What a run says of its rows, as plain arrays in one .npz, so that the report can be drawn from the run folder alone.
 
 Rows that are shown (examples, their neighbours, doubtful items) lie once in a pool; `examples` and `doubtful` number
 rows of the pool.
@@ -12,17 +11,27 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from naysay import selection
+from naysay.learning import Predictor
+from naysay.reading import Labelled
 from naysay.report import project_2d
 from naysay.runs.fit import Fitted
-from naysay.runs.labelled import Labelled
-from naysay.runs.predict import probabilities
 from naysay.seeds import stream
 
 POINTS = 2000  # of the map: more lie on top of each other
-EXAMPLES, NEIGHBOURS, DOUBTFUL = 8, 5, 24
+EXAMPLES, NEIGHBORS, DOUBTFUL = 8, 5, 24
 LABELS = 8  # labels of an item that are shown
 
 Arrays = dict[str, NDArray[Any]]
+
+
+def probabilities(predictor: Predictor, logits: Tensor) -> Tensor:
+    """Class probabilities (n, K); for cpe-i, whose outputs estimate the labels, of the classes that explain them."""
+    p = logits.double().softmax(1)
+    if predictor.config.loss != "cpe-i":
+        return p.float()
+    behind = selection.ordinary(p.cpu(), None if predictor.T is None else predictor.T.cpu()).clamp_min(0)
+    return (behind / behind.sum(1, keepdim=True)).float()
 
 
 def account(fitted: Fitted, data: Labelled) -> Arrays:
@@ -32,8 +41,7 @@ def account(fitted: Fitted, data: Labelled) -> Arrays:
     p, predicted = probabilities(attempt.predictor, logits), attempt.predictor.decode(logits).cpu()
     given = data.comp[rows]
     best, second = p.topk(2, dim=1).values.unbind(1)
-    flat = fitted.space.features
-    plane = project_2d(flat[rows.numpy()], POINTS, fitted.settings.config.seed)
+    plane = project_2d(fitted.space.features[rows.numpy()], POINTS, fitted.settings.config.seed)
     on_map = torch.from_numpy(plane.rows)
     doubtful = (best - second).topk(min(DOUBTFUL, len(rows)), largest=False).indices
     near = _examples(fitted, len(rows))
@@ -64,21 +72,21 @@ def account(fitted: Fitted, data: Labelled) -> Arrays:
 
 
 def _examples(fitted: Fitted, n: int) -> Tensor:
-    """Training rows at random (e, 1 + NEIGHBOURS), each followed by its nearest; without a graph, without neighbours."""
+    """Training rows at random (e, 1 + NEIGHBORS), each followed by its nearest; without a graph, by none."""
     chosen = stream(fitted.settings.config.seed, "report examples").choice(n, min(EXAMPLES, n), replace=False)
     some = torch.from_numpy(np.sort(chosen))
     if fitted.graph is None:
         return some[:, None]
-    return torch.cat([some[:, None], fitted.graph.indices[some, :NEIGHBOURS].long()], 1)
+    return torch.cat([some[:, None], fitted.graph.indices[some, :NEIGHBORS].long()], 1)
 
 
 def _by_class(comp: Tensor, predicted: Tensor) -> NDArray[np.float32]:
     """The mean labels (K, K) of the labelled rows of each predicted class; NaN where no row was predicted so."""
     labelled = comp.sum(1) > 0
-    total = torch.zeros(comp.shape[1], comp.shape[1], dtype=torch.float64).index_add_(
-        0, predicted[labelled], comp[labelled].double()
-    )
-    count = torch.bincount(predicted[labelled], minlength=comp.shape[1])[:, None]
+    n_classes = comp.shape[1]
+    total = torch.zeros(n_classes, n_classes, dtype=torch.float64)
+    total.index_add_(0, predicted[labelled], comp[labelled].double())
+    count = torch.bincount(predicted[labelled], minlength=n_classes)[:, None]
     return torch.where(count > 0, total / count, torch.nan).float().numpy()
 
 

@@ -1,47 +1,33 @@
 """The run: audit the labels, hold some out, share the rest between neighbours, train, judge by the labels held out.
 
 Each scheme is trained on the same rows and judged on the same held-out ones, so that their difference is paired and far
-sharper than either estimate alone. Held-out labels take no part in sharing; they are drawn from the labelled rows, as
-the others could not judge.
-What was judged is what is kept: the model is not trained again on all rows. Several processes prepare alike, take their
-labels from the first one, and share the training.
+sharper than either estimate alone. Held-out labels take no part in sharing (`naysay.holdout`). What was judged is what
+is kept: the model is not trained again on all rows. Several processes prepare alike, take their labels from the first
+one, and share the training.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from naysay import neighbors, selection
+from naysay import holdout, neighbors, selection
 from naysay.audit import Audit, audit
-from naysay.augmentation import Report as Sharing
-from naysay.augmentation import augment_report
-from naysay.errors import InputError
+from naysay.augmentation import Report, share
+from naysay.estimation import estimate_transition
+from naysay.features import Space, find_space
+from naysay.holdout import Parted
+from naysay.learning import Observer, Predictor, Snapshot, Trained, train
 from naysay.processes import ALONE, Processes
-from naysay.runs.labelled import Labelled
+from naysay.reading import Labelled, Oracle
 from naysay.runs.settings import Settings
-from naysay.runs.space import Space, find_space
 from naysay.selection import Comparison, Estimate
-from naysay.learning import HeldOut, Observer, Predictor, Snapshot, Trained, train
 
 LOOKED_AT = 20_000  # training rows on which each epoch's confidence is measured: more would cost an epoch's time again
 
 Tell = Callable[[str], None]
-
-
-class Oracle(Protocol):
-    """What the truth says, for those who have it: it gives figures for the records, and a run cannot see behind it."""
-
-    def observer(self, rows: Tensor, held: Tensor, given: Tensor, shared: Tensor) -> Observer:
-        """What training calls after each epoch: `rows` and `held` number the training and held-out rows; labels are
-        (len(rows), K).
-        """
-
-    def of_labels(self, rows: Tensor, shared: Tensor) -> dict[str, float]:
-        """Figures on the labels (len(rows), K) that training takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +36,7 @@ class Attempt:
 
     scheme: str
     shared: Tensor
-    sharing: Sharing
+    sharing: Report
     trained: Trained
     estimate: Estimate
     oracle: dict[str, float]
@@ -64,8 +50,7 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A finished run. `rows` and `held` number the training and held-out rows; `graph` joins the former (None where
-    nothing was shared).
+    """A finished run: `rows` and `held` number the training and held-out rows; `graph` joins the former, if any share.
 
     versus: the chosen attempt minus each other one, paired on the held-out rows.
     """
@@ -98,13 +83,12 @@ def fit(
     tell: Tell = print,
     processes: Processes = ALONE,
 ) -> Fitted:
-    """Run `settings` on the data. `progress`: a bar while training (None: on a terminal); `tell` gets a line at each
-    step.
+    """Run `settings` on the data. progress: a bar while training (None: on a terminal). tell: gets a line at each step.
 
     processes: those that share the training (`naysay.processes.join`), all with the same arguments.
     """
     started = time.perf_counter()
-    space = find_space(data.items, settings.space, settings.encoder)
+    space = find_space(data.items.x, settings.space, settings.encoder, columns=data.items.features)
     tell(f"auditing {len(data.comp):,} items with {len(data.classes)} classes; neighbours by {space.about}")
     found = audit(
         data.comp,
@@ -118,23 +102,25 @@ def fit(
     for advice in found.advice:
         if advice.level == "act":
             tell(f"audit: {advice.text}")
-    rows, held = split(data.comp, settings.held_out, settings.config.seed)
-    T = (
-        None
-        if settings.assume == "uniform"
-        else estimated_transition(data.comp[rows], space, rows, settings.config.seed)
-    )
-    T = processes.agree(T)  # machines may round differently, and all must train on the same labels
-    part = Part(data.items.x, rows, held, data.comp[rows], HeldOut(data.items.x[held.numpy()], data.comp[held]), T)
+    rows, held = holdout.split(data.comp, settings.held_out, settings.config.seed)
+    part, T = holdout.part(data.items.x, data.comp, rows, held), None
+    if settings.assume == "estimated":
+        # machines may round differently, and all must train on the same labels
+        T = processes.agree(estimated_transition(part.given, space, rows, settings.config.seed))
     graph, n, n_classes = None, len(rows), len(data.classes)
     if any(scheme != "none" for scheme in settings.schemes):
-        k = max(settings.neighbours(scheme, n, n_classes) for scheme in settings.schemes if scheme != "none")
+        wanted = [settings.sharing_by(scheme).within(n, n_classes) for scheme in settings.schemes if scheme != "none"]
+        k = max(sharing.neighbors(n, n_classes) for sharing in wanted)
         tell(f"finding the {k} nearest neighbours of {len(rows):,} training rows")
-        graph = neighbors.build(space.features[rows.numpy()], k, metric=space.metric)
+        graph = neighbors.build(space.features[rows.numpy()], k, settings.sharing.method, space.metric)
     attempts = []
     for scheme in settings.schemes:
         tell(f"training with scheme {scheme}, {settings.config.epochs} epochs")
-        attempts.append(_attempt(scheme, graph, part, settings, oracle=oracle, progress=progress, processes=processes))
+        attempts.append(
+            _attempt(
+                scheme, graph, data.items.x, part, T, settings, oracle=oracle, progress=progress, processes=processes
+            )
+        )
     best = max(range(len(attempts)), key=lambda at: attempts[at].estimate.value)
     versus = {
         other.scheme: selection.compare(attempts[best].estimate, other.estimate)
@@ -145,54 +131,17 @@ def fit(
     return Fitted(settings, found, space, tuple(attempts), best, versus, rows, held, graph, T, seconds, processes.size)
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """What every attempt shares: all rows, which of them train and which are held out, the labels given to the former,
-    the judge, and T.
-    """
-
-    x: Any
-    rows: Tensor
-    held: Tensor
-    given: Tensor
-    judge: HeldOut
-    T: Tensor | None
-
-
-def split(comp: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Numbers of the rows to train on and to hold out: a `share` of the labelled rows is held out, unlabelled rows only
-    receive.
-    """
-    labelled = comp.sum(1).nonzero()[:, 0]
-    if not len(labelled):
-        raise InputError(
-            f"no row has a label; got {len(comp)} rows without any. Check that the label column was read at all."
-        )
-    _, held = selection.hold_out(len(labelled), share, seed)
-    keep = torch.ones(len(comp), dtype=torch.bool)
-    keep[labelled[held]] = False
-    return keep.nonzero()[:, 0], labelled[held]
-
-
 def estimated_transition(given: Tensor, space: Space, rows: Tensor, seed: int) -> Tensor:
-    """T (K, K) as an audit of the training `rows` alone estimates it: the held-out labels judge what was fitted, so
-    they take no part.
-    """
-    found = audit(given, features=space.features[rows.numpy()], metric=space.metric, seed=seed)
-    near = found.neighbourhood
-    if near is None or not near.told:
-        why = "; ".join(found.not_told) or "an item's neighbours say nothing about its labels in this space"
-        raise InputError(
-            f"how labels come about cannot be estimated here: {why} Assume uniform labels, or give other features."
-        )
-    T = torch.tensor(near.transition, dtype=torch.float64)
-    return T / T.sum(1, keepdim=True)
+    """T (K, K), estimated from the training `rows` alone: the held-out labels judge what was fitted."""
+    return estimate_transition(given, space.features[rows.numpy()], metric=space.metric, seed=seed).T
 
 
 def _attempt(
     scheme: str,
     graph: neighbors.Graph | None,
-    part: Part,
+    x: Any,
+    part: Parted,
+    T: Tensor | None,
     settings: Settings,
     *,
     oracle: Oracle | None,
@@ -200,35 +149,35 @@ def _attempt(
     processes: Processes,
 ) -> Attempt:
     started = time.perf_counter()
-    k = settings.neighbours(scheme, *part.given.shape)
-    shared, sharing = augment_report(graph, part.given, scheme, k, settings.alpha, settings.gamma)
+    shared, sharing = share(graph, part.given, settings.sharing_by(scheme).within(*part.given.shape))
     shared = processes.agree(shared)
     # a row that no label reaches would only cost time
     reached = shared.sum(1) > 0
-    x, rows = part.x[part.rows[reached].numpy()], part.rows[reached]
+    rows, given = part.rows[reached], part.given[reached]
+    x = x[rows.numpy()]
     if oracle is None:
-        observer = _confidence(x, part.given[reached], shared[reached])
+        observer = _confidence(x, given, shared[reached])
     else:
-        observer = oracle.observer(rows, part.held, part.given[reached], shared[reached])
+        observer = oracle.observer(rows, part.held_rows, given, shared[reached])
     trained = train(
         settings.config,
         x,
         shared[reached],
-        T=part.T,
-        held_out=part.judge,
+        T=T,
+        held_out=part.held_out,
         observers=[observer],
         progress=progress,
         processes=processes,
     )
-    estimate = selection.ure_accuracy(trained.predictor.predict(part.judge.x).cpu(), part.judge.comp, part.T)
-    truth = {} if oracle is None else oracle.of_labels(part.rows, shared)
-    return Attempt(scheme, shared, sharing, trained, estimate, truth, time.perf_counter() - started)
+    assert part.held_out is not None  # `split` holds at least two rows out
+    predicted = trained.predictor.predict(part.held_out.x).cpu()
+    estimate = selection.ure_accuracy(predicted, part.held_out.comp, T)
+    figures = {} if oracle is None else oracle.of_labels(part.rows, shared)
+    return Attempt(scheme, shared, sharing, trained, estimate, figures, time.perf_counter() - started)
 
 
 def _confidence(x: Any, given: Tensor, shared: Tensor) -> Observer:
-    """The mean confidence on the labels given and on the labels shared, of evenly spread training rows: what can be
-    seen without truth.
-    """
+    """What can be seen without truth: the mean confidence of evenly spread training rows on labels given and shared."""
     step = max(1, len(given) // LOOKED_AT)
     looked, given, shared = x[::step], given[::step], shared[::step]
     labelled = given.sum(1) > 0

@@ -18,37 +18,34 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from naysay import report as page
 from naysay.errors import InputError
-from naysay.runs.account import account
+from naysay.learning import Predictor, environment
+from naysay.reading import Labelled, Oracle
+from naysay.runs.account import account, probabilities
 from naysay.runs.fit import Fitted
-from naysay.runs.labelled import Labelled
-from naysay.runs.predict import probabilities
 from naysay.runs.report import build
 from naysay.runs.results import plain, results, verdict
-from naysay.learning import Predictor
-from naysay.learning.records import environment
 
 FORMAT = "naysay-run-1"
 BLOCK = 65_536  # rows predicted at a time
 
 
 def write(
-    fitted: Fitted, data: Labelled, folder: str | Path, *, truth: NDArray[np.int64] | None = None, command: str = ""
+    fitted: Fitted, data: Labelled, folder: str | Path, *, oracle: Oracle | None = None, command: str = ""
 ) -> dict[str, Any]:
     """Write a run into the (new, empty) folder; the content of run.json is returned.
 
-    truth: the true class number (n,) of each item, -1 where unknown, to be shown beside the predictions in the report.
+    oracle: what the truth says, where it is known, to be shown beside the predictions in the report.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     about = describe(fitted, data, command)
     arrays = account(fitted, data)
-    if truth is not None:
-        arrays |= {f"{part}_truth": truth[arrays[f"{part}_row"]] for part in ("map", "item")}
+    if oracle is not None:
+        arrays |= {f"{part}_truth": oracle.of_rows(arrays[f"{part}_row"]) for part in ("map", "item")}
     fitted.chosen.predictor.save(folder / "model.safetensors")
     _write_json(folder / "run.json", about)
     _write_json(folder / "audit.json", fitted.audit.as_dict())
@@ -126,15 +123,16 @@ class Run:
         folder = Path(folder)
         if not is_run(folder):
             why = "it has no readable run.json of this version" if folder.is_dir() else "there is no such folder"
-            raise InputError(f"{folder} is not a run folder: {why}. Make one with: naysay fit DATA --out {folder}")
+            raise InputError(
+                f"{folder} is not a run folder: {why}. Make one with the command naysay fit, or naysay.runs.write."
+            )
         about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         device = "cuda" if torch.cuda.is_available() else "cpu"
         predictor = Predictor.load(folder / "model.safetensors", device=device)
         described = predictor.description()["n_classes"]
         if not {"classes", "input"} <= about.keys() or len(about["classes"]) != described:
             raise InputError(
-                f"{folder / 'run.json'} does not belong to the model beside it ({described} classes). Fit the run "
-                "again."
+                f"{folder / 'run.json'} does not belong to the model beside it ({described} classes). Fit it again."
             )
         return cls(folder, about, predictor)
 

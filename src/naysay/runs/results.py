@@ -5,10 +5,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from naysay.audit.shares import MEDIUM
+from naysay.metrics import FIGURES
 from naysay.runs.fit import Fitted
 from naysay.selection import Comparison
-from naysay.learning import Trained
+from naysay.statistics import MEDIUM
+from naysay.words import joined, with_error
 
 DOUBT = 2.0  # standard errors below which a difference is not called one
 
@@ -25,20 +26,10 @@ def compared(kept: str, n_held: int, versus: Mapping[str, Comparison]) -> list[s
     told = {name: f"{name} ({with_error(v.difference, v.standard_error, '+')} points)" for name, v in versus.items()}
     sure = [told[name] for name, against in versus.items() if against.z >= DOUBT]
     unsure = [told[name] for name, against in versus.items() if against.z < DOUBT]
-    if not unsure:
-        return [f"{kept} is kept: better than {_and(sure)} on the same {n_held:,} held-out labels."]
     if not sure:
-        return [f"{kept} is kept, but {n_held:,} held-out labels show no difference between it and {_and(unsure)}."]
-    return [
-        f"{kept} is kept: better than {_and(sure)} on the same {n_held:,} held-out labels.",
-        f"They show no difference between it and {_and(unsure)}.",
-    ]
-
-
-def with_error(value: float, error: float, sign: str = "") -> str:
-    """A share with its standard error, in points of a hundred, with as many digits as the error leaves meaning."""
-    digits = 1 if error >= 0.001 else 2
-    return f"{100 * value:{sign}.{digits}f} ± {100 * error:.{digits}f}"
+        return [f"{kept} is kept, but {n_held:,} held-out labels show no difference between it and {joined(unsure)}."]
+    better = f"{kept} is kept: better than {joined(sure)} on the same {n_held:,} held-out labels."
+    return [better, f"They show no difference between it and {joined(unsure)}."] if unsure else [better]
 
 
 def caveats(fitted: Fitted) -> list[str]:
@@ -46,14 +37,8 @@ def caveats(fitted: Fitted) -> list[str]:
     near = fitted.audit.neighbourhood
     if fitted.T is not None or near is None or not near.told or near.bias.effect_low <= MEDIUM:
         return []
-    return [
-        "The estimates assume even naming, and the audit finds the labels biased: try --assume estimated, and see the "
-        "audit."
-    ]
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    denied = "The estimates assume even naming, and the audit finds the labels biased"
+    return [f"{denied}: fit again with the setting assume = estimated, and see the audit."]
 
 
 def results(fitted: Fitted) -> list[dict[str, Any]]:
@@ -65,23 +50,19 @@ def results(fitted: Fitted) -> list[dict[str, Any]]:
             "estimate": attempt.estimate.value,
             "standard_error": attempt.estimate.standard_error,
             "held_out_rows": len(attempt.estimate.rows),
-            "chosen_minus_this": dataclasses.asdict(fitted.versus[attempt.scheme])
-            if attempt.scheme in fitted.versus
-            else None,
+            "chosen_minus_this": None
+            if attempt is fitted.chosen
+            else dataclasses.asdict(fitted.versus[attempt.scheme]),
             "sharing": attempt.sharing.as_dict(),
-            "truth": {**attempt.oracle, **_oracle_figures(attempt.trained)},
+            "truth": {**attempt.oracle, **_against_the_truth(attempt.trained.last_figures)},
             "seconds": round(attempt.seconds, 3),
         }
         for attempt in fitted.attempts
     ]
 
 
-ORACLE_FIGURES = ("train_accuracy", "test_accuracy", "sharing_efficiency", "neighbouring_noise", "confidence_unseen")
-
-
-def _oracle_figures(trained: Trained) -> dict[str, float]:
-    last = [name for name in ORACLE_FIGURES if name in trained.last_figures]
-    return {name: trained.last_figures[name] for name in last}
+def _against_the_truth(figures: Mapping[str, float]) -> dict[str, float]:
+    return {row.name: figures[row.name] for row in FIGURES if row.needs_truth and row.name in figures}
 
 
 def plain(value: Any) -> Any:

@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from naysay import losses
-from naysay.augmentation import schemes
-from naysay.augmentation.propagation import check_settings
-from naysay.augmentation.schemes import neighbours_for
-from naysay.augmentation.weights import check_gamma
+from naysay.augmentation import Sharing
 from naysay.errors import InputError, unknown
-from naysay.models import MODELS
-from naysay.runs.space import SPACES
+from naysay.features import SPACES
 from naysay.learning import Config
+from naysay.models import MODELS
 
 AUTO = ("none", "dms")  # what is compared when nothing is said: labels as given, and the paper's best scheme
 ASSUMPTIONS = ("uniform", "estimated")
+
+# as in the paper, but neighbours by the size of the classes and gamma by the distances, since a table has any scale
+SHARING = Sharing(n_neighbors=None, gamma="auto")
+ALWAYS = ("n_neighbors", "alpha", "gamma")  # what every run.json says of sharing; the rest only where it was set
+WRITTEN = (*ALWAYS, "rounds", "method", "tol")  # the schemes and the space, with its metric, are settings of their own
 
 ROW_VISITS = 3_000_000  # a few minutes on two cores for a small network, whatever the number of rows
 MOST_EPOCHS, FEWEST_EPOCHS = 100, 5
@@ -35,20 +37,18 @@ def batch_size_for(n_rows: int) -> int:
 
 @dataclass(frozen=True)
 class Settings:
-    """One run. schemes: those that are tried and compared. The settings of sharing are `naysay.augment`'s; gamma is
-    read off the distances.
+    """One run. schemes: those that are tried and compared. sharing: how, by whichever scheme, in the
+    metric of the space.
 
     held_out: the share of the labelled rows by which the schemes are judged. assume: how labels are taken to come about
     by losses and estimates that need to know it, every wrong class alike ("uniform") or as an audit of the training
     rows estimates ("estimated").
-    space, encoder: the features in which neighbours are looked up (see `find_space`).
+    space, encoder: the features in which neighbours are looked up (see `naysay.features.find_space`).
     """
 
     config: Config = field(default_factory=Config)
     schemes: Sequence[str] = AUTO
-    n_neighbors: int | None = None  # None: `neighbours_for`
-    alpha: float = 0.1
-    gamma: float | str = "auto"
+    sharing: Sharing = SHARING
     held_out: float = 0.1
     assume: str = "uniform"
     space: str = "auto"
@@ -57,31 +57,28 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
         for scheme in self.schemes:
-            schemes.get(scheme)
+            self.sharing_by(scheme)
         if not self.schemes or len(set(self.schemes)) != len(self.schemes):
             raise InputError(f"schemes must be one or more different schemes; got {', '.join(self.schemes) or 'none'}.")
         losses.get(self.config.loss)
         for kind, name, known in (("model", self.config.model, MODELS), ("space", self.space, SPACES)):
             if name not in known:
                 raise unknown(kind, name, known)
-        check_settings(self.alpha, None, None)
-        check_gamma(self.gamma)
         if self.assume not in ASSUMPTIONS:
             raise unknown("assumption", self.assume, ASSUMPTIONS)
         if not 0 < self.held_out < 1:
             raise InputError(
-                f"held_out must be a share between 0 and 1; got {self.held_out}. 0.1 keeps a tenth of the labels for "
-                "judging."
+                f"held_out must be a share between 0 and 1; got {self.held_out}. "
+                "0.1 keeps a tenth of the labels for judging."
             )
 
-    def neighbours(self, scheme: str, n_rows: int, n_classes: int) -> int:
-        """How many neighbours a scheme looks at among so many rows."""
-        return (
-            neighbours_for(scheme, n_rows, n_classes)
-            if self.n_neighbors is None
-            else max(1, min(self.n_neighbors, n_rows - 1))
-        )
+    def sharing_by(self, scheme: str) -> Sharing:
+        """How labels are shared by one of the schemes."""
+        return dataclasses.replace(self.sharing, scheme=scheme)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings by name, ready for JSON."""
-        return {**dataclasses.asdict(self), "schemes": list(self.schemes), "config": self.config.as_dict()}
+        """The settings by name, ready for JSON; those of sharing stand among the others, as in older files."""
+        how = self.sharing.as_dict()
+        shared = {name: how[name] for name in WRITTEN if name in ALWAYS or how[name] != getattr(SHARING, name)}
+        others = {name: getattr(self, name) for name in ("held_out", "assume", "space", "encoder")}
+        return {"config": self.config.as_dict(), "schemes": list(self.schemes), **shared, **others}

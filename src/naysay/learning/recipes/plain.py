@@ -22,7 +22,9 @@ from naysay.learning.views import draw_moves, take_moved
 class Plain(Learner):
     """A model with its loss and T; the mean of the loss's terms over a batch combines to the batch's loss."""
 
+    comp: Tensor  # the labels (n, K) that are trained on
     prepared: Tensor  # what the loss needs of T; None where T is trained along
+    renews_labels = False  # whether `before_epoch` changes them: they are then a part of every checkpoint
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
@@ -38,7 +40,9 @@ class Plain(Learner):
             raise InputError(f"crop must be below the images' {min(self.x.shape[1:3])} pixels; got {config.crop}.")
         self.shape, self.T = input_shape(self.x), task.T
         self.loss = losses.get(config.loss)
-        self.comp = comp.to(self.x.device, torch.float32)
+        kept = self.renews_labels or task.relabel is not None
+        # a copy, on which the caller's labels do not depend
+        self.register_buffer("comp", comp.to(self.x.device, torch.float32, copy=True), persistent=kept)
         self.frequency = self.comp.mean(0) if isinstance(self.loss, losses.PerClassRisk) else None
         self.normaliser = Normaliser.of(self.x, config.normalise)
         if self.x.ndim == 2:

@@ -1,0 +1,260 @@
+"""Label sharing past one machine: features in shards that no machine could hold, from files to files, on Ray.
+
+It is Algorithm 1 as `naysay.augment` runs it, in the same stages: labels, rows, neighbours, weights, rounds. With the
+exact method the neighbours are those of one machine bit for bit, and so are the labels of its numba backend. No process
+ever holds more features than a few blocks; what a worker does hold of all n rows is the labels of one round, n K
+numbers. A run that is killed and started again goes on where it was. See docs/CLUSTER.md.
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+
+from naysay.augmentation import Report, Sharing
+from naysay.augmentation.schemes import check_whole
+from naysay.augmentation.weights import gamma_of, warn_unless_fits
+from naysay.cluster.connection import Crew, connect, hired
+from naysay.cluster.folders import RESULT, Work, merge, open_work, write_shard
+from naysay.cluster.prepare import File, NameTexts, Naming, count_labels, cut, name_classes, prepare, rows_of_a_block
+from naysay.cluster.rounds import Recipe, Rounds, share_labels
+from naysay.cluster.search import Search, find_neighbors, group
+from naysay.cluster.source import Paths, Shard, find_shards
+from naysay.errors import InputError, unknown
+from naysay.labels import Contradictions
+from naysay.neighbors import EXACT_UP_TO, Graph
+from naysay.neighbors.rows import MAX_ROWS, check_k
+
+PAPER = Sharing()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How labels are shared, and what else the result depends on or an unfinished run must not change; checked."""
+
+    sharing: Sharing = PAPER
+    contradictions: Contradictions = "raise"
+    n_classes: int | None = None
+    classes: tuple[str, ...] | None = None
+    nlist: int | None = None
+    nprobe: int | None = None
+    block_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        known = get_args(Contradictions)
+        if self.contradictions not in known:
+            raise unknown("contradictions", self.contradictions, known)
+        check_whole(nlist=self.nlist, nprobe=self.nprobe, block_rows=self.block_rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All settings by name, those of sharing among them, ready for JSON."""
+        others = asdict(self)
+        return {**others.pop("sharing"), **others}
+
+
+@dataclass(frozen=True)
+class Account:
+    """What was done: the report of `augment_report`, the classes, and what it cost; also in augment.json.
+
+    search: method, recall and, where there are lists, nlist and nprobe. seconds: of each stage. peak_bytes: of each
+    worker process. skipped: how many jobs of a stage an earlier, interrupted run had done.
+    label_bytes: of one round, which every machine reads, and of which it gets all but its own part from the others.
+    """
+
+    report: Report
+    classes: tuple[str, ...]
+    rows: int
+    width: int
+    shards: tuple[str, ...]
+    settings: dict[str, Any]
+    search: dict[str, Any]
+    workers: int
+    threads: int
+    label_bytes: int
+    seconds: dict[str, float]
+    round_seconds: tuple[float, ...]
+    peak_bytes: dict[str, int]
+    skipped: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it by name, ready for JSON."""
+        return asdict(self) | {"report": self.report.as_dict()}
+
+
+def augment_shards(
+    shards: Paths,
+    out: str | PathLike[str],
+    sharing: Sharing = PAPER,
+    *,
+    labels: Paths | None = None,
+    features: str | None = None,
+    label: Sequence[str] = (),
+    id: str | None = None,
+    classes: Sequence[str] | None = None,
+    name_texts: NameTexts | None = None,
+    n_classes: int | None = None,
+    contradictions: Contradictions = "raise",
+    nlist: int | None = None,
+    nprobe: int | None = None,
+    block_rows: int | None = None,
+    checkpoint_every: int = 10,
+    address: str | None = None,
+    workers: int | None = None,
+    threads: int = 1,
+    force: bool = False,
+) -> Account:
+    """Share the labels of all shards' rows and write the folder `out`: a Parquet file for each shard, and augment.json.
+
+    shards, labels, features, label, id: see `source.find_shards`. Labels are class numbers (n_i,) or (n_i, m), -1 for
+    none, or `comp` (n_i, K); in Parquet columns numbers, names, or lists of either. Without an id rows are numbered
+    from 0 through all shards.
+    sharing: as for one machine; its method "approximate" is here faiss inverted lists, and "auto" is exact up to
+    `neighbors.EXACT_UP_TO` rows. nlist, nprobe: how many lists there are and how many are looked into; else by rule
+    (see `search`).
+    classes: their names in order; n_classes: K, for numbers; name_texts: a function from how often each text was given
+    to names and numbers.
+    block_rows: rows that a worker searches at a time, else as many as are 64 MiB. checkpoint_every: rounds between two
+    checkpoints.
+    address: the Ray cluster to join; None starts one here. workers: jobs at a time, of `threads` CPUs each; else as
+    many as fit.
+    force: replace a finished result, and begin anew where an unfinished run had other settings.
+    """
+    named = None if classes is None else tuple(classes)
+    settings = Settings(sharing, contradictions, n_classes, named, nlist, nprobe, block_rows)
+    check_whole(checkpoint_every=checkpoint_every, workers=workers, threads=threads)
+    found, out = find_shards(shards, labels, features=features, label=label, id=id), Path(out).absolute()
+    if (n := found[-1].first + found[-1].rows) > MAX_ROWS:
+        raise InputError(f"the shards may have at most {MAX_ROWS} rows in all; got {n}.")
+    work = open_work(out, found, settings.as_dict(), force=force)
+    with connect(address, workers=workers and workers * threads) as ray:
+        fits = max(1, int(ray.cluster_resources().get("CPU", 1)) // threads)
+        with hired(ray, min(workers or fits, fits), threads) as crew:
+            account = flow(Run(found, settings, work, out, crew, ray, threads, checkpoint_every), name_texts)
+    Work(out).write(RESULT, account.as_dict())
+    shutil.rmtree(work.folder)
+    return account
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's input, its folders, and its workers, of `threads` CPUs each."""
+
+    shards: list[Shard]
+    settings: Settings
+    work: Work
+    out: Path
+    crew: Crew
+    ray: Any
+    threads: int
+    checkpoint_every: int
+
+    @property
+    def n(self) -> int:
+        """The number of all rows."""
+        return self.shards[-1].first + self.shards[-1].rows
+
+
+def flow(run: Run, name_texts: NameTexts | None) -> Account:
+    """Do what is not done yet, write the output, and say what was done."""
+    sharing, naming = run.settings.sharing, _name_classes(run, name_texts)
+    rows, comp = _prepare(run, naming)
+    search: dict[str, Any] = {"method": None, "recall": None}
+    k, gamma, n_classes = 0, None, len(naming.names)
+    shared = Rounds(comp, 0, 0.0, [], np.zeros(1), None)
+    if sharing.total:
+        k = sharing.neighbors(run.n, n_classes)
+        graph, search = _find_graph(run, rows, k)
+        gamma = _gamma(run, graph, k) if sharing.row.uses_gamma else None
+        files = tuple(graph), tuple(comp)
+        recipe = Recipe(run.n, k, n_classes, sharing.scheme, sharing.alpha, gamma, *files, 0, run.n)
+        shared = share_labels(run.ray, run.crew, run.work, recipe, sharing, run.checkpoint_every)
+        if gamma is not None:
+            warn_unless_fits(gamma, torch.from_numpy(shared.nearest), torch.from_numpy(shared.effective), k)
+    write = partial(write_shard, out=run.out, comp=comp, shared=shared.files, classes=naming.names)
+    described = merge(run.crew.each(write, run.shards, "writing shards"))
+    return Account(
+        report=Report(
+            scheme=sharing.scheme,
+            neighbors=k,
+            effective_neighbors=float(torch.from_numpy(shared.effective).median()),
+            alpha=sharing.alpha,
+            gamma=gamma,
+            rounds=shared.done,
+            change=shared.change,
+            recall=search["recall"],
+            labels=described,
+        ),
+        classes=naming.names,
+        rows=run.n,
+        width=run.shards[0].width,
+        shards=tuple(shard.path for shard in run.shards),
+        settings=run.settings.as_dict(),
+        search=search,
+        workers=len(run.crew.workers),
+        threads=run.threads,
+        label_bytes=4 * run.n * n_classes,
+        seconds={stage: round(taken, 3) for stage, taken in run.crew.seconds.items()},
+        round_seconds=tuple(round(taken, 4) for taken in shared.seconds),
+        peak_bytes=run.crew.peaks,
+        skipped=run.crew.skipped,
+    )
+
+
+def _name_classes(run: Run, name_texts: NameTexts | None) -> Naming:
+    kept = run.work.read("classes.json")
+    if kept is None:
+        counted = run.crew.each(count_labels, run.shards, "reading labels")
+        naming = name_classes(counted, run.settings.classes, name_texts, run.settings.n_classes)
+        kept = {"names": naming.names, "number": dict(naming.number)}
+        run.work.write("classes.json", kept)
+    return Naming(tuple(kept["names"]), kept["number"])
+
+
+def _prepare(run: Run, naming: Naming) -> tuple[list[File], list[File]]:
+    """See that every shard's rows and labels can be mapped: the files of both."""
+    work, shards = run.work, run.shards
+    comp = [work.comp(at) for at in range(len(shards))]
+    run.crew.finish(partial(_prepare_one, work, shards, run.settings, naming), comp, "checking shards")
+    rows = [str(work.rows(at)) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
+    return (
+        [(path, shard.first, shard.rows) for path, shard in zip(rows, shards, strict=True)],
+        [(str(path), shard.first, shard.rows) for path, shard in zip(comp, shards, strict=True)],
+    )
+
+
+def _prepare_one(work: Work, shards: Sequence[Shard], settings: Settings, naming: Naming, at: int) -> None:
+    prepare(shards[at], work.rows(at), work.comp(at), settings.sharing.metric, naming, settings.contradictions)
+
+
+def _find_graph(run: Run, rows: Sequence[File], k: int) -> tuple[list[File], dict[str, Any]]:
+    """The files of the graph, and how it was found."""
+    check_k(k, run.n - 1, f"the number of other rows of {run.n}")
+    settings, width = run.settings, run.shards[0].width
+    blocks = tuple(cut(rows, width, settings.block_rows))
+    groups = group(run.n, rows_of_a_block(width, settings.block_rows))
+    search = Search(run.work, blocks, groups, None, k, settings.sharing.metric)
+    method = settings.sharing.method
+    if method == "auto":
+        method = "exact" if run.n <= EXACT_UP_TO else "approximate"
+    about = find_neighbors(run.crew, search, method=method, nlist=settings.nlist, nprobe=settings.nprobe)
+    return [(str(run.work.graph(at)), block.first, block.rows) for at, block in enumerate(blocks)], about
+
+
+def _gamma(run: Run, graph: Sequence[File], k: int) -> float:
+    """The gamma of the weights: "auto" is the statistic of one machine, from one number of each row."""
+    if run.settings.sharing.gamma != "auto":
+        return float(run.settings.sharing.gamma)
+    spreads = run.crew.each(read_spread, [path for path, _, _ in graph], "choosing gamma")
+    return gamma_of(torch.from_numpy(np.concatenate(spreads)), k)
+
+
+def read_spread(path: str) -> Any:
+    """The squared distance of a block's rows (b,) to their last neighbour less that to their first."""
+    distances = Graph.load(path).distances
+    return (distances[:, -1] - distances[:, 0]).numpy()

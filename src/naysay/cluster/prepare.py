@@ -1,0 +1,220 @@
+"""Each shard looked at once, by a worker: its rows as finite float32 in a mapped file, its labels as `comp`.
+
+A `.npy` of float32 that is compared as it is stays where it is. Everything else (Parquet, other numbers, rows scaled to
+length 1 for the cosine metric) is written to the work folder as float32. A row that cannot be used is named by its
+shard and its place in it. Later stages only map the files, in blocks: runs of rows of one shard, small enough for a
+worker to hold several of. Workers of one machine share the mapped pages.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from naysay import labels
+from naysay.augmentation.inputs import largest_class, read_labels
+from naysay.cluster.source import Shard
+from naysay.datasets.arrays import read_npy
+from naysay.datasets.columns import read_blocks
+from naysay.errors import InputError
+from naysay.files import replacing
+from naysay.labels import Contradictions
+from naysay.neighbors.blocks import even_edges
+from naysay.neighbors.rows import open_rows
+
+PART = 65_536  # rows held at once
+BLOCK_BYTES = 2**26  # of features in a block, unless the number of rows is given
+
+File = tuple[str, int, int]  # a `.npy` file, the number of its first row in the whole, and how many rows it has
+
+
+@dataclass(frozen=True)
+class Naming:
+    """The classes in order, and the class number of each text that names one; other texts say nothing."""
+
+    names: tuple[str, ...]
+    number: Mapping[str, int]
+
+
+NameTexts = Callable[[Mapping[str, int]], Any]  # from how often each text was given to something like a `Naming`
+
+
+def count_labels(shard: Shard) -> Counter[str] | int:
+    """How often each text names a class in the shard's label columns; or its K, where labels are arrays."""
+    if shard.labels is not None:
+        array, name = read_npy(shard.labels), Path(shard.labels).name
+        if len(array) != shard.rows:
+            raise InputError(f"{name} must have a row for each of the {shard.rows} of {shard.name}; got {len(array)}.")
+        return int(array.shape[1]) if array.ndim == 2 and array.dtype.kind == "f" else largest_class(array) + 1
+    if shard.soft:
+        return int(next(read_blocks(Path(shard.path), [], list(shard.label), lists=True))[2][0].shape[1])
+    counts: Counter[str] = Counter()
+    for _, texts, _ in read_blocks(Path(shard.path), list(shard.label), [], lists=False):
+        for column in texts.values():
+            counts.update(_flat(column))
+    return counts
+
+
+def name_classes(
+    counted: Sequence[Counter[str] | int],
+    classes: Sequence[str] | None,
+    name_texts: NameTexts | None,
+    n_classes: int | None,
+) -> Naming:
+    """The classes of all shards: what `name_texts` makes of their texts, or `classes`, or as many numbers as needed."""
+    texts = sum((counts for counts in counted if isinstance(counts, Counter)), Counter[str]())
+    if name_texts is not None and texts:
+        named = name_texts(texts)
+        return Naming(tuple(named.names), dict(named.number))
+    found = max((counts for counts in counted if isinstance(counts, int)), default=0)
+    largest = max((int(text) for text in texts if text.isdecimal()), default=-1)
+    names = tuple(classes or map(str, range(n_classes or max(found, largest + 1))))
+    labels.check_n_classes(len(names))
+    number = {name: at for at, name in enumerate(names)}
+    strange = next((text for text in texts if text not in number and text != str(labels.UNLABELLED)), None)
+    if strange is not None:
+        raise InputError(
+            f"labels must name one of the {len(names)} classes; got {strange!r}. Name all of them with classes=."
+        )
+    return Naming(names, number)
+
+
+def prepare(shard: Shard, rows: Path, comp: Path, metric: str, naming: Naming, contradictions: Contradictions) -> None:
+    """Check the shard, write its rows to the file `rows` where they must change, and at last its labels to `comp`."""
+    if shard.column is not None:
+        blocks = (values[0] for _, _, values in read_blocks(Path(shard.path), [], [shard.column], lists=True))
+        _write(rows, shard.rows, shard.width, _converted(shard, blocks, metric))
+    else:
+        array = read_npy(shard.path)
+        source = open_rows(array, metric, shard.name)
+        parts = (source.read(slice(start, start + PART)).numpy() for start in range(0, shard.rows, PART))
+        if metric == "euclidean" and array.dtype == np.float32 and array.flags.c_contiguous:
+            for _ in parts:
+                pass  # reading is checking
+        else:
+            _write(rows, shard.rows, shard.width, parts)
+    read = _from_arrays if shard.labels is not None else _from_lists if shard.soft else _from_columns
+    _write(comp, shard.rows, len(naming.names), read(shard, naming, contradictions))
+
+
+def _from_arrays(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
+    assert shard.labels is not None
+    array, n_classes = read_npy(shard.labels), len(naming.names)
+    for start in range(0, shard.rows, PART):
+        part = np.asarray(array[start : start + PART])
+        with _in(shard.labels, start):
+            if contradictions == "raise" or part.dtype.kind == "f":
+                yield read_labels(part, n_classes).numpy()
+            else:
+                yield labels.from_indices(part, n_classes, contradictions=contradictions).numpy()
+
+
+def _from_columns(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
+    start = 0
+    for _, texts, _ in read_blocks(Path(shard.path), list(shard.label), [], lists=False):
+        cells = map(_flat, zip(*texts.values(), strict=True))
+        rows = [[naming.number.get(text, labels.UNLABELLED) for text in row] for row in cells]
+        numbers = np.full((len(rows), max(1, *map(len, rows))), labels.UNLABELLED)
+        for at, row in enumerate(rows):
+            numbers[at, : len(row)] = row
+        with _in(shard.path, start):
+            yield labels.from_indices(numbers, len(naming.names), contradictions=contradictions).numpy()
+        start += len(rows)
+
+
+def _from_lists(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
+    start = 0
+    for _, _, values in read_blocks(Path(shard.path), [], list(shard.label), lists=True):
+        with _in(shard.path, start):
+            yield labels.validate(values[0], len(naming.names)).numpy()
+        start += len(values[0])
+
+
+def _flat(cells: Iterable[Any]) -> list[str]:
+    return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text is not None]
+
+
+def _converted(shard: Shard, blocks: Iterator[Any], metric: str) -> Iterator[Any]:
+    start = 0
+    for block in blocks:
+        if block.shape[1] != shard.width:
+            raise InputError(
+                f"{shard.name} must hold lists of one length in column {shard.column!r}; they differ. "
+                "Give every row as many numbers."
+            )
+        with _in(shard.path, start):
+            yield open_rows(block, metric).read().numpy()
+        start += len(block)
+
+
+@contextmanager
+def _in(path: str | None, start: int) -> Iterator[None]:
+    """Say of which file the rows are that an error counts, and from where."""
+    try:
+        yield
+    except InputError as error:
+        counted = f", rows counted from {start}" if start else ""
+        raise InputError(f"{Path(path or '').name}{counted}: {error}") from error
+
+
+def _write(path: Path, n: int, width: int, parts: Iterator[Any]) -> None:
+    """A `.npy` file of float32 (n, width), filled part by part."""
+    with replacing(path) as unfinished:
+        array, start = np.lib.format.open_memmap(unfinished, "w+", np.float32, (n, width)), 0
+        for part in parts:
+            array[start : start + len(part)] = part
+            start += len(part)
+        array.flush()
+
+
+@dataclass(frozen=True)
+class Block:
+    """The rows `first` to `first + rows - 1` of the whole, which are those from `at` on of the `.npy` file `path`."""
+
+    path: str
+    at: int
+    first: int
+    rows: int
+
+    @property
+    def ids(self) -> Any:
+        """The row numbers (rows,) in the whole."""
+        return np.arange(self.first, self.first + self.rows, dtype=np.int32)
+
+    def read(self) -> Any:
+        """The rows (rows, d) float32, mapped; they were looked at once, when the shards were prepared."""
+        mapped = np.load(self.path, mmap_mode="r")[self.at : self.at + self.rows]
+        return open_rows(mapped, "euclidean").numbers.numpy()
+
+
+def rows_of_a_block(width: int, block_rows: int | None) -> int:
+    """The most rows of a block of rows of `width` numbers: `block_rows`, or what BLOCK_BYTES hold."""
+    return block_rows or max(1024, BLOCK_BYTES // (4 * width))
+
+
+def cut(files: Sequence[File], width: int, block_rows: int | None) -> list[Block]:
+    """Each file of rows of `width` numbers cut evenly into blocks of at most `block_rows`."""
+    blocks = []
+    for path, first, rows in files:
+        edges = even_edges(rows, rows_of_a_block(width, block_rows)).tolist()
+        blocks += [Block(path, start, first + start, stop - start) for start, stop in pairwise(edges)]
+    return blocks
+
+
+def read_run(files: Sequence[File], first: int, last: int) -> Any:
+    """The rows first..last-1 of the whole from the `.npy` files that hold them, in memory."""
+    holding = [(path, start) for path, start, rows in files if start < last and first < start + rows]
+    parts = [np.load(path, mmap_mode="r")[max(0, first - start) : last - start] for path, start in holding]
+    return np.concatenate(parts)
+
+
+def take(blocks: Sequence[Block], numbers: Any) -> Any:
+    """The rows (m, d) of those numbers, which are sorted, from wherever they are."""
+    edges = np.searchsorted(numbers, [block.first for block in blocks] + [blocks[-1].first + blocks[-1].rows])
+    parts = [part for part in zip(blocks, np.split(numbers, edges[1:-1]), strict=True) if len(part[1])]
+    return np.concatenate([np.load(block.path, mmap_mode="r")[some - block.first + block.at] for block, some in parts])
