@@ -1,6 +1,4 @@
-"""`make bench`: neighbours, propagation, training and engines against their peers here, in minutes; JSON lines in
-benchmarks/results/.
-"""
+"""`make bench`: neighbours, propagation, training and engines against peers here; JSON lines in benchmarks/results/."""
 
 import subprocess
 import sys

@@ -5,8 +5,7 @@
 
 The rows and the neighbours are those of `neighbors.py`, one turn each, for the work is long. Peers of the propagation:
 scipy's CSR product in float32 and scikit-learn's LabelSpreading. Each is first checked to give the same answer. Times
-are the least of several, the competitors taking turns. One line of JSON a measurement goes to
-`benchmarks/results/augmentation.jsonl`.
+are the least of several, in turns. One line of JSON a measurement goes to `benchmarks/results/augmentation.jsonl`.
 """
 
 import argparse
@@ -58,25 +57,19 @@ def bench_propagation(graph: Graph, n_classes: int, rounds: int, repeats: int) -
     def ours(backend: str) -> np.ndarray:
         return propagate(graph.indices, W, comp, alpha=ALPHA, rounds=rounds, backend=backend).labels.numpy()
 
-    competitors = {
-        "scipy CSR, float32": scipy,
-        "naysay, torch": partial(ours, "torch"),
-        "naysay, numba": partial(ours, "numba"),
-    }
+    own = {f"naysay, {backend}": partial(ours, backend) for backend in ("torch", "numba")}
+    competitors = {"scipy CSR, float32": scipy, **own}
     exact = in_double_precision(graph, W, given, rounds)
     errors = {name: float(np.abs(run() - exact).max()) for name, run in competitors.items()}
     for name, error in errors.items():
         if not error < TOLERANCE:
             raise SystemExit(f"{name} is off by {error:.1e} from {rounds} rounds in double precision: not timed.")
-    return compare(
-        f"propagation, K={n_classes}, {rounds} rounds", take_turns(competitors, repeats), errors, "scipy CSR, float32"
-    )
+    turns = take_turns(competitors, repeats)
+    return compare(f"propagation, K={n_classes}, {rounds} rounds", turns, errors, "scipy CSR, float32")
 
 
 def bench_label_spreading(graph: Graph, rounds: int) -> list[dict[str, Any]]:
-    """scikit-learn's LabelSpreading on the same graph; its matrix, 1 / sqrt(in-degrees), is given to `propagate` to
-    check equality.
-    """
+    """scikit-learn's LabelSpreading on the same graph; `propagate` gets its matrix, 1 / sqrt(in-degrees), to check."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.semi_supervised import LabelSpreading
 

@@ -1,5 +1,4 @@
-"""Self-supervised candidates compared at equal arithmetic, small enough for a CPU: CIFAR-10's images at 16 x 16 and a
-narrow ResNet.
+"""Self-supervised candidates at equal arithmetic, small enough for a CPU: CIFAR-10 at 16 x 16 and a narrow ResNet.
 
     python benchmarks/candidates.py --data FOLDER [--only fastsiam,eight-views] [--seeds 0,1] [--minutes 25]
 
@@ -7,8 +6,8 @@ Every candidate gets the same number of views of 16 x 16 (of smaller ones more, 
 images, kind of schedule and seeds; batches are a quarter of those on the full set, since there are a tenth of its
 images. kNN accuracy (needs the truth) is of 2,000 test images among the 5,000 trained on, 50 neighbours. One JSON line
 a run as it comes, added to benchmarks/results/candidates.jsonl; runs that are there already are skipped, and none is
-begun once `minutes` of CPU time are over. `pixels` and `untrained` say what no training gives. 120,000 views take 130 s
-of a core.
+begun once `minutes` of CPU time are over. `pixels` and `untrained` say what no training gives. 120,000 views take a
+core 130 s.
 """
 
 import argparse
@@ -60,9 +59,8 @@ def encoder(seed: int) -> nn.Module:
     """(n, 3, H, W) -> (n, WIDTH): ResNet-18 with one block in place of two, three stages, 24 channels at first."""
     with lent(seed, "candidates/encoder"):
         stem = [nn.Conv2d(3, 24, 3, 1, 1, bias=False), nn.BatchNorm2d(24), nn.ReLU()]
-        return nn.Sequential(
-            *stem, Block(24, 24, 1), Block(24, 48, 2), Block(48, WIDTH, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten()
-        )
+        blocks = [Block(24, 24, 1), Block(24, 48, 2), Block(48, WIDTH, 2)]
+        return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
 def halved(images: torch.Tensor) -> torch.Tensor:
@@ -78,9 +76,7 @@ def epochs_for(config: Config, views: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--data", type=Path, help="the data folder with cifar10.npz; else $NAYSAY_DATA or the cache folder"
-    )
+    parser.add_argument("--data", type=Path, help="the folder of cifar10.npz; else $NAYSAY_DATA or the cache folder")
     parser.add_argument("--only", default=",".join(["pixels", "untrained", *CANDIDATES]))
     parser.add_argument("--seeds", default="0,1")
     parser.add_argument("--views", type=int, default=120_000, help="of 16 x 16, for each run")
@@ -101,11 +97,8 @@ def main() -> None:
         for name in args.only.split(","):
             if time.process_time() > 60 * args.minutes or (name == "pixels" and seed):
                 continue
-            line: dict[str, object] = {
-                "candidate": name,
-                "seed": seed,
-                "views": args.views if name in CANDIDATES else 0,
-            }
+            views = args.views if name in CANDIDATES else 0
+            line: dict[str, object] = {"candidate": name, "seed": seed, "views": views}
             if _key(line) in done:
                 continue
             start = time.process_time()
@@ -113,20 +106,15 @@ def main() -> None:
                 config = replace(CANDIDATES[name], seed=seed, epochs=epochs_for(CANDIDATES[name], args.views))
                 run = pretrain(images, config, encoder=encoder(seed))
                 used = time.process_time() - start
-                line |= {
-                    "knn": knn(run.encoder),
-                    **{k: run.curve[-1][k] for k in ("loss", "spread")},
-                    "config": config.as_dict(),
-                }
+                figures = {k: run.curve[-1][k] for k in ("loss", "spread")}
+                line |= {"knn": knn(run.encoder), **figures, "config": config.as_dict()}
             else:
                 line["knn"] = knn(nn.Flatten() if name == "pixels" else encoder(seed).eval())
                 used = time.process_time() - start
             line |= {"cpu_seconds": round(used, 1), "load": round(os.getloadavg()[0], 1), "threads": args.threads}
             line |= {"hardware": f"{os.cpu_count()} cores, {platform.machine()}", "torch": torch.__version__}
-            line |= {
-                "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-                "data_hash": data.fingerprint,
-            }
+            now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+            line |= {"date": now, "data_hash": data.fingerprint}
             args.out.parent.mkdir(parents=True, exist_ok=True)
             with args.out.open("a") as file:
                 file.write(json.dumps(line) + "\n")

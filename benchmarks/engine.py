@@ -1,5 +1,4 @@
-"""What an engine costs: a sweep of 24 small trainings on digits (2 losses x 3 schemes x 4 seeds) through `local` and
-`ray`.
+"""What an engine costs: 24 small trainings on digits (2 losses x 3 schemes x 4 seeds) through `local` and `ray`.
 
     python benchmarks/engine.py                    # minutes; on a machine that does nothing else
     ... --workers 2 --epochs 160 --out FILE        # also as a JSON line
@@ -48,9 +47,8 @@ def train(loss: str, scheme: str, seed: int, epochs: int) -> dict[str, Any]:
     comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=seed), 10)
     pixels = digits.x_train.reshape(len(comp), -1).astype("float32")
     ready = prepare(digits.x_train, comp, features=pixels, scheme=scheme, seed=seed, n_neighbors=8, metric="cosine")
-    trained = fit(
-        Config(loss=loss, epochs=epochs, seed=seed), ready.x, ready.comp, held_out=ready.held_out, progress=False
-    )
+    config = Config(loss=loss, epochs=epochs, seed=seed)
+    trained = fit(config, ready.x, ready.comp, held_out=ready.held_out, progress=False)
     return {
         "config": {"loss": loss, "scheme": scheme, "seed": seed, "epochs": epochs},
         "test_accuracy": metrics.oracle_accuracy(trained.predictor.predict(digits.x_test), digits.y_test),
@@ -65,15 +63,12 @@ def train(loss: str, scheme: str, seed: int, epochs: int) -> dict[str, Any]:
 def jobs(epochs: int) -> Iterator[engine.Job]:
     """The sweep."""
     for loss, scheme, seed in itertools.product(LOSSES, SCHEMES, SEEDS):
-        yield engine.Job(
-            f"{loss}/{scheme}/{seed}", train, {"loss": loss, "scheme": scheme, "seed": seed, "epochs": epochs}
-        )
+        given = {"loss": loss, "scheme": scheme, "seed": seed, "epochs": epochs}
+        yield engine.Job(f"{loss}/{scheme}/{seed}", train, given)
 
 
 def sweep(started: AbstractContextManager[engine.Engine], epochs: int, *, kill: bool = False) -> dict[str, Any]:
-    """Wall-clock and start-up seconds of a sweep, and its records as the ledger has them; with `kill` a worker dies on
-    the way.
-    """
+    """Wall-clock and start-up seconds of a sweep, and its ledger's records; with `kill` a worker dies on the way."""
     with tempfile.TemporaryDirectory(prefix="naysay-engine-") as folder:
         ledger, begin = engine.Ledger(Path(folder) / "sweep.jsonl"), time.time()
         with started as running:
@@ -112,8 +107,8 @@ def main() -> None:
         assert len({one["pid"] for one in killed["records"]}) > given.workers, "no worker was killed"
         same, same_after_kill = results(whole["records"]) == truth, results(killed["records"]) == truth
         print(
-            f"{name}: wall {whole['wall']:.1f} s, of which start-up {whole['start']:.1f} s; overhead {overhead:.1%} "
-            f"(goal {GOAL:.0%}), "
+            f"{name}: wall {whole['wall']:.1f} s, of which start-up {whole['start']:.1f} s; "
+            f"overhead {overhead:.1%} (goal {GOAL:.0%}), "
             f"of which {slower:.1%} in the jobs themselves; "
             f"records identical: {same}; with a worker killed: {same_after_kill}, wall {killed['wall']:.1f} s",
             flush=True,

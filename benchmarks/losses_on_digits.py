@@ -3,8 +3,7 @@
     python benchmarks/losses_on_digits.py
 
 Without sharing, and with the labels of the 8 nearest of the 1,442 digits shared (RMS, on pixels). Test accuracy of the
-last epoch; the first number is of seed 0, as the tests check it, then mean and standard deviation over five label
-draws.
+last epoch: first of seed 0, as the tests check it, then mean and standard deviation over five label draws.
 """
 
 import statistics
@@ -18,10 +17,8 @@ from naysay.learning import Config, train
 def main() -> None:
     torch.set_num_threads(1)
     digits = datasets.load("digits")
-    drawn = [
-        labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=seed), 10)
-        for seed in range(5)
-    ]
+    named = [transition.sample(digits.y_train, transition.uniform(10), seed=seed) for seed in range(5)]
+    drawn = [labels.from_indices(classes, 10) for classes in named]
     pixels = digits.x_train.reshape(len(digits.x_train), -1).astype("float32") / 255
     shared = [torch.as_tensor(augment(pixels, comp, scheme="rms", n_neighbors=8)) for comp in drawn]
     print("| loss | one label | five draws | shared | five draws |\n| --- | --- | --- | --- | --- |")

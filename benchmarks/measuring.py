@@ -1,6 +1,4 @@
-"""What the benchmarks share: turns, so that other work on the machine disturbs all competitors alike, and records with
-their origin.
-"""
+"""What the benchmarks share: turns, so that other work disturbs all competitors alike, and records with an origin."""
 
 import json
 import os

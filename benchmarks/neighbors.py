@@ -1,14 +1,12 @@
-"""Neighbour search against its peers on the same rows and this machine: is it right, and what part of their time does
-it take?
+"""Neighbour search against its peers on the same rows and machine: is it right, and what part of their time is it?
 
-    python benchmarks/neighbors.py                          exact, 50,000 x 512, 64 neighbours, in one process: about two minutes on 2 cores
-    python benchmarks/neighbors.py --approximate            approximate, 1,000,000 x 128, each in a process of its own: about ten minutes
+    python benchmarks/neighbors.py                 50,000 x 512, 64 neighbours, one process: two minutes on 2 cores
+    python benchmarks/neighbors.py --approximate   1,000,000 x 128, each in a process of its own: about ten minutes
 
 Exact peers: faiss's flat index and scikit-learn's brute force. Approximate peer: pynndescent's own default graph of as
-many neighbours.
-Results are checked first: ours against a float64 brute force of some rows, bit for bit; the peers' distances against
-ours. Times are the least of several turns, wall and processor time both. One line of JSON a measurement goes to
-`benchmarks/results/neighbors.jsonl`.
+many neighbours. Results are checked first: ours against a float64 brute force of some rows, bit for bit; the peers'
+distances against ours. Times are the least of several turns, wall and processor time both. One line of JSON a
+measurement goes to `benchmarks/results/neighbors.jsonl`.
 """
 
 import argparse
@@ -47,16 +45,13 @@ def make_rows(n: int, d: int) -> np.ndarray:
     """Clusters that touch, on a curved surface of 12 dimensions, with a little noise in all d: (n, d) float32."""
     draw = stream(0, "benchmark rows")
     centres = draw.standard_normal((max(10, n // 1000), 12), dtype=np.float32)
-    bend, spread = (
-        draw.standard_normal((12, 64), dtype=np.float32) / 2,
-        draw.standard_normal((64, d), dtype=np.float32) / 8,
-    )
+    bend = draw.standard_normal((12, 64), dtype=np.float32) / 2
+    spread = draw.standard_normal((64, d), dtype=np.float32) / 8
     rows = np.empty((n, d), np.float32)
     for start in range(0, n, 100_000):
         part = rows[start : start + 100_000]
-        latent = centres[draw.integers(0, len(centres), len(part))] + 0.6 * draw.standard_normal(
-            (len(part), 12), dtype=np.float32
-        )
+        latent = centres[draw.integers(0, len(centres), len(part))]
+        latent = latent + 0.6 * draw.standard_normal((len(part), 12), dtype=np.float32)
         part[:] = np.tanh(latent @ bend) @ spread + 0.05 * draw.standard_normal(part.shape, dtype=np.float32)
     return rows
 
@@ -73,9 +68,7 @@ def check_exact(rows: np.ndarray, graph: neighbors.Graph, checked: int = 200) ->
 
 
 def bench_exact(rows: np.ndarray, k: int, repeats: int) -> tuple[neighbors.Graph, list[dict[str, Any]]]:
-    """The exact graph, and one line for each of ours with either kind of code, faiss and scikit-learn, as parts of
-    faiss's time.
-    """
+    """The exact graph, and lines for ours with both kinds of code, faiss and scikit-learn, in parts of faiss's time."""
     import faiss
     from sklearn.neighbors import NearestNeighbors
 
@@ -110,9 +103,7 @@ def bench_exact(rows: np.ndarray, k: int, repeats: int) -> tuple[neighbors.Graph
 
 
 def floors(n: int, d: int) -> list[dict[str, Any]]:
-    """The time of n^2 d / 2 multiply-adds, each pair once, at the rate measured here for products of 1024 x 1024 rows,
-    on all cores.
-    """
+    """The time of n^2 d / 2 multiply-adds, each pair once, at the rate of 1024 x 1024 rows measured on all cores."""
     lines = []
     for dtype in (torch.int8, torch.float32):
         codes = torch.ones(1024, d, dtype=dtype)
@@ -130,9 +121,7 @@ def floors(n: int, d: int) -> list[dict[str, Any]]:
 
 
 def bench_approximate(n: int, d: int, k: int, peer_too: bool = True) -> list[dict[str, Any]]:
-    """One line for ours and one for pynndescent's, each built in a process of its own, with the recall of the same
-    1,000 rows.
-    """
+    """A line for ours and one for pynndescent's, each built in a process of its own, with the recall of 1,000 rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npy"
         np.save(path, make_rows(n, d))
@@ -147,9 +136,8 @@ def bench_approximate(n: int, d: int, k: int, peer_too: bool = True) -> list[dic
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 distances, about = pool.apply(build, (path, asked, k))
             recall = float((distances <= furthest[:, None] * (1 + 1e-5)).sum() / (len(asked) * k))
-            lines.append(
-                {"case": f"approximate graph, {n} x {d}, k={k}", "who": name, "recall": round(recall, 4), **about}
-            )
+            case = f"approximate graph, {n} x {d}, k={k}"
+            lines.append({"case": case, "who": name, "recall": round(recall, 4), **about})
         for line in lines:
             line |= {"peer": lines[0]["who"], "ratio": round(line["wall_s"] / lines[0]["wall_s"], 3), "max_error": None}
             line["cpu_ratio"] = round(line["cpu_s"] / lines[0]["cpu_s"], 3)
@@ -162,11 +150,8 @@ def build_ours(path: Path, asked: np.ndarray, k: int) -> tuple[np.ndarray, dict[
     neighbors.build(rows[:10_000], k, "approximate")  # compiles what is compiled on first use
     wall, cpu = time.perf_counter(), time.process_time()
     graph = neighbors.build(rows, k, "approximate")
-    taken = {
-        "wall_s": round(time.perf_counter() - wall, 1),
-        "cpu_s": round(time.process_time() - cpu, 1),
-        "claimed_recall": graph.recall,
-    }
+    taken = {"wall_s": round(time.perf_counter() - wall, 1), "cpu_s": round(time.process_time() - cpu, 1)}
+    taken["claimed_recall"] = graph.recall
     return graph.distances[asked].numpy(), taken | {"peak_gib": peak_gib()}
 
 
@@ -194,23 +179,20 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--approximate", action="store_true")
     parser.add_argument("--rows", type=int)
     parser.add_argument("--dims", type=int)
-    parser.add_argument("--neighbours", type=int, default=64)
+    parser.add_argument("--neighbors", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--out", type=Path, default=RESULTS / "neighbors.jsonl")
     chosen = parser.parse_args(argv)
     if chosen.approximate:
-        lines, origin = (
-            bench_approximate(chosen.rows or 1_000_000, chosen.dims or 128, chosen.neighbours),
-            "synthetic, see make_rows",
-        )
+        origin = "synthetic, see make_rows"
+        lines = bench_approximate(chosen.rows or 1_000_000, chosen.dims or 128, chosen.neighbors)
     else:
         rows, origin = load_rows(chosen.rows or 50_000, chosen.dims or 512)
-        _, lines = bench_exact(rows, chosen.neighbours, chosen.repeats)
+        _, lines = bench_exact(rows, chosen.neighbors, chosen.repeats)
     for line in lines:
         print(", ".join(f"{name} {value}" for name, value in line.items() if value is not None))
-    record(
-        chosen.out, "neighbors", origin, ("torch", "numpy", "scikit-learn", "faiss-cpu", "numba", "pynndescent"), lines
-    )
+    packages = ("torch", "numpy", "scikit-learn", "faiss-cpu", "numba", "pynndescent")
+    record(chosen.out, "neighbors", origin, packages, lines)
 
 
 if __name__ == "__main__":

@@ -99,17 +99,14 @@ def _share_true(folder: Path, least: np.ndarray) -> float:
 
 
 def watch(pid: int, ended: threading.Event, peaks: dict[str, int], ticks: dict[int, int]) -> None:
-    """The most memory that the process and its descendants held together, by kind, until `ended`; and the CPU time of
-    each so far.
-    """
+    """The most memory that the process and its descendants held together, by kind, until `ended`; and each CPU time."""
     while not ended.wait(1.0):
         total = dict.fromkeys(KINDS, 0)
         for process in descendants(pid):
             try:
                 lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-                ticks[process] = sum(
-                    map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13])
-                )
+                fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+                ticks[process] = sum(map(int, fields[11:13]))
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
             for line in lines:
@@ -183,13 +180,8 @@ def main(argv: list[str] | None = None) -> None:
         for way in chosen.ways.split(","):
             found = measured(ways[way], folder, chosen.neighbors, chosen.rounds, chosen.workers, chosen.method)
             print(", ".join(f"{name} {value}" for name, value in {"who": way, **found}.items()), flush=True)
-            record(
-                chosen.out,
-                "sharded",
-                "synthetic, see make_rows",
-                ("torch", "ray", "faiss-cpu"),
-                [{"case": case, "who": way, **found}],
-            )
+            lines, packages = [{"case": case, "who": way, **found}], ("torch", "ray", "faiss-cpu")
+            record(chosen.out, "sharded", "synthetic, see make_rows", packages, lines)
     finally:
         shutil.rmtree(folder)
 

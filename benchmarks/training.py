@@ -43,9 +43,7 @@ def problem(n: int, side: int) -> tuple[Tensor, Tensor]:
 
 
 class OneAtATime(torch.utils.data.Dataset[tuple[Tensor, Tensor]]):
-    """An instance is a PIL image that becomes a float tensor when it is asked for, as torchvision's ToTensor makes it,
-    and its labels.
-    """
+    """An instance is a PIL image, made a float tensor when asked for, as by torchvision's ToTensor, and its labels."""
 
     def __init__(self, images: Tensor, comp: Tensor) -> None:
         self.images, self.named = images, comp.argmax(1, keepdim=True)
@@ -107,22 +105,17 @@ def measure_cpu(name: str, n: int, side: int, hidden: int, epochs: int) -> dict[
     """CPU and wall seconds of an epoch of each design, the least of `epochs` interleaved ones."""
     config = Config(batch_size=256, epochs=10**6, schedule="constant", model_options={"hidden": hidden})
     runs = designs(*problem(n, side), config)
-    turns = take_turns(
-        {design: partial(lambda run, epochs: run(next(epochs)), run, count()) for design, run in runs.items()}, epochs
-    )
+    again = {design: partial(lambda run, epochs: run(next(epochs)), run, count()) for design, run in runs.items()}
+    turns = take_turns(again, epochs)
     best = {design: {"cpu": turn.cpu, "wall": turn.wall} for design, turn in turns.items()}
     ratios = {
         "naysay/bare": best["naysay"]["cpu"] / best["bare"]["cpu"],
         "naysay/loader": best["naysay"]["cpu"] / best["loader"]["cpu"],
     }
-    print(
-        f"{name}: "
-        + ", ".join(f"{design} {took['cpu']:.3f} s CPU ({took['wall']:.3f} s wall)" for design, took in best.items())
-    )
-    print(
-        f"{name}: naysay is {ratios['naysay/bare']:.2f} of bare (goal 1.3) and {ratios['naysay/loader']:.3f} of the "
-        "loader (goal 0.2)"
-    )
+    took = [f"{design} {least['cpu']:.3f} s CPU ({least['wall']:.3f} s wall)" for design, least in best.items()]
+    print(f"{name}: {', '.join(took)}")
+    to_bare, to_loader = ratios["naysay/bare"], ratios["naysay/loader"]
+    print(f"{name}: naysay is {to_bare:.2f} of bare (goal 1.3) and {to_loader:.3f} of the loader (goal 0.2)")
     return {"what": name, **best, **ratios, "threads": torch.get_num_threads(), "torch": torch.__version__}
 
 

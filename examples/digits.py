@@ -1,6 +1,4 @@
-"""The library's flow on digits: labels drawn, a part held out, the rest shared, two models compared without truth, then
-with it.
-"""
+"""The library's flow on digits: labels drawn, a part held out, the rest shared, two models compared without truth."""
 
 from naysay import datasets, labels, selection, transition
 from naysay.holdout import prepare

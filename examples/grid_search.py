@@ -1,6 +1,4 @@
-"""GridSearchCV chooses by complementary labels alone: `score` estimates the accuracy, and never rewards agreeing with
-y.
-"""
+"""GridSearchCV chooses by complementary labels alone: `score` estimates accuracy and never rewards agreeing with y."""
 
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV

@@ -1,5 +1,4 @@
-"""One training on as many processes as there are. As it stands it runs on one; on two, of this machine or of a Ray
-cluster, with
+"""One training on as many processes as there are: as it stands on one; on two, of this machine or a Ray cluster, by
 
     torchrun --standalone --nproc-per-node 2 examples/train_on_several.py
     python examples/train_on_several.py --ray

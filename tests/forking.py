@@ -1,6 +1,4 @@
-"""Children of a test program that has imported torch already: a fork costs milliseconds where a start of Python costs
-seconds.
-"""
+"""Children of a test program that has imported torch: a fork costs milliseconds, a start of Python seconds."""
 
 import os
 import traceback

@@ -47,9 +47,7 @@ def train_killed(folder):
 
 
 def kill(folder):
-    """Kill a training at random moments, and in the middle of writing; the epochs that each kill left, and whether the
-    end is the same.
-    """
+    """Kill a training at random moments and in mid-writing; the epochs each left, and whether the end is the same."""
     generator = np.random.default_rng(0)
     place = folder / "killed"
     kept = place / "checkpoint.safetensors"
@@ -86,13 +84,8 @@ def kill(folder):
 
 
 def train_share(rank, port, folder):
-    os.environ.update(
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT=str(port),
-        WORLD_SIZE="2",
-        RANK=str(rank),
-        LOCAL_RANK=str(rank),
-    )
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2")
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
     processes = join()
     x, comp = problem()
     for loss in ("scl-nl", "ure-ga", "ure-nn", "cpe-t"):
@@ -117,10 +110,8 @@ def pair(folder):
         config = Config(loss=loss, epochs=3, batch_size=50, model_options={"hidden": 16})
         one = train(config, x, comp)
         start = train(Config(**{**config.as_dict(), "epochs": 1, "learning_rate": 1e-12}), x, comp)
-        both = [
-            Predictor.load(folder / loss / "checkpoint.safetensors"),
-            Predictor.load(folder / f"{loss}.rank1.safetensors"),
-        ]
+        files = folder / loss / "checkpoint.safetensors", folder / f"{loss}.rank1.safetensors"
+        both = [Predictor.load(file) for file in files]
         far = [max(float((t - one.predictor.tensors()[n]).abs().max()) for n, t in p.tensors().items()) for p in both]
         moved = max(float((t - one.predictor.tensors()[n]).abs().max()) for n, t in start.predictor.tensors().items())
         losses = json.loads((folder / f"{loss}.rank1.json").read_text())

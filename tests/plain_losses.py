@@ -1,8 +1,6 @@
-"""The losses as their papers write them: plain loops over instances and classes in Python floats, for single or several
-hard labels.
+"""The losses as their papers write them: plain loops over instances and classes in Python floats, for hard labels.
 
-Nothing here is shared with the product, so that an error would have to be made twice. `g` is one instance's list of
-scores.
+Nothing here is shared with the product: an error would have to be made twice. `g` is one instance's list of scores.
 """
 
 from math import exp, log

@@ -1,5 +1,4 @@
-"""A program for the tests of work on two processes: it imports torch once and forks, so that each process costs
-milliseconds.
+"""A program for tests of work on two processes: it imports torch once and forks, so a process costs milliseconds.
 
 `python spread_worker.py pair FOLDER` pretrains on two processes, whole and killed in between, and on one; then one of
 two fails. It prints one JSON line.
@@ -31,7 +30,7 @@ CONFIG = configure("fastsiam", **SETTINGS, **OPTIONS, target_momentum=0.9)
 
 
 def run(folder, encoder_seed=0, **more):
-    """Pretrain as the process that the environment says; leave the weights and the curve in FOLDER/rankN.pt and .json."""
+    """Pretrain as the process that the environment says; leave weights and curve in FOLDER/rankN.pt and .json."""
     folder.mkdir(parents=True, exist_ok=True)
     asked = []
     processes = join()
@@ -57,9 +56,8 @@ def start_pair(work):
         port = found.getsockname()[1]
 
     def one(rank):
-        os.environ.update(
-            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", RANK=str(rank), LOCAL_RANK=str(rank)
-        )
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2")
+        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
         work(rank)
 
     return [fork(lambda rank=rank: one(rank)) for rank in range(2)]
@@ -110,9 +108,7 @@ def pair(folder):
 
 
 def terminated(folder):
-    """End two processes in the middle of writing, as torchrun ends those that wait; the names of the files that stay
-    behind.
-    """
+    """End two processes in mid-writing, as torchrun ends those that wait; the names of the files that stay behind."""
     folder.mkdir()
 
     def write(rank):

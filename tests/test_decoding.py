@@ -46,10 +46,8 @@ def test_k_is_chosen_by_complementary_labels_and_decodes_digits():
 
 def test_candidates_beyond_the_rows_are_left_out_and_none_left_is_an_error():
     generator = torch.Generator().manual_seed(0)
-    features, comp = (
-        torch.randn(40, 3, generator=generator),
-        labels.from_indices(torch.randint(0, K, (40,), generator=generator), K),
-    )
+    features = torch.randn(40, 3, generator=generator)
+    comp = labels.from_indices(torch.randint(0, K, (40,), generator=generator), K)
     assert sorted(choose_k(features, comp)[1]) == [4, 8, 16, 32]
     with pytest.raises(InputError, match="no k of the candidates is within the 36 training rows"):
         choose_k(features, comp, ks=[64])

@@ -1,6 +1,4 @@
-"""Every Python example in README and docs runs as it stands, each file's examples in one session, as a reader would
-type them.
-"""
+"""Every Python example in README and docs runs as it stands, each page's in one session, as a reader types them."""
 
 import re
 from pathlib import Path
@@ -8,9 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [
-    page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if "```python" in page.read_text()
-]
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in TEXTS if "```python" in page.read_text()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -28,11 +25,8 @@ def test_the_pages_table_of_losses_is_the_table():
     named = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(r"`(.*?)`", row)}
     assert named == set(LOSSES)
     saturating = {name for name, row in LOSSES.items() if row.saturates}
-    said = {
-        n
-        for row in re.findall(r"^\| (`.*?) \|.*\| yes \| [A-Z]", page, re.MULTILINE)
-        for n in re.findall(r"`(.*?)`", row)
-    }
+    rows = re.findall(r"^\| (`.*?) \|.*\| yes \| [A-Z]", page, re.MULTILINE)
+    said = {n for row in rows for n in re.findall(r"`(.*?)`", row)}
     assert said | {"mcl-mae", "mcl-exp"} == saturating
 
 

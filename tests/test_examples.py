@@ -1,6 +1,4 @@
-"""Every example runs as it stands, in a folder of its own; so do the commands of the tutorial, in the order of the
-page.
-"""
+"""Every example runs as it stands, in a folder of its own; so do the tutorial's commands, in the order of the page."""
 
 import re
 import runpy
@@ -33,9 +31,8 @@ def test_the_tutorials_commands_run_in_the_order_of_the_page(tmp_path, monkeypat
 
     monkeypatch.chdir(tmp_path)
     session = {"__name__": "tutorial"}
-    fences = re.findall(
-        r"^```(python|console)[^\n]*\n(.*?)^```", (ROOT / "docs" / "TUTORIAL.md").read_text(), re.DOTALL | re.MULTILINE
-    )
+    page = (ROOT / "docs" / "TUTORIAL.md").read_text()
+    fences = re.findall(r"^```(python|console)[^\n]*\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for kind, block in fences:
         if kind == "python":
             exec(compile(block, "TUTORIAL.md", "exec"), session)

@@ -1,6 +1,4 @@
-"""Features from encoders, from files and from the rows themselves: computed once, recognised, and never trusted when
-damaged.
-"""
+"""Features from encoders, from files and from rows: computed once, recognised, and never trusted when damaged."""
 
 import copy
 import warnings
@@ -14,7 +12,7 @@ from torch import nn
 
 from naysay.errors import InputError
 from naysay.features import extract, load_encoder, pca, save_encoder, standardise
-from naysay.features.identity import UntoldError, identity
+from naysay.features.cache import UntoldError, identity
 from naysay.learning.views import normalise, to_float
 from naysay.models import resnet18_encoder
 
@@ -170,9 +168,8 @@ def test_other_images_are_not_answered_from_the_cache(tmp_path, images):
     first = extract(encoder, images, cache=tmp_path)
     other = extract(encoder, changed, cache=tmp_path)
     assert np.array_equal(np.flatnonzero((first != other).any(1)), [3])
-    assert np.array_equal(
-        extract(encoder, images[::-1], cache=tmp_path), extract(encoder, images[::-1].copy(), cache=False)
-    )
+    mirrored = extract(encoder, images[::-1], cache=tmp_path)
+    assert np.array_equal(mirrored, extract(encoder, images[::-1].copy(), cache=False))
 
 
 def cut(path):

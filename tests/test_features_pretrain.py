@@ -10,8 +10,7 @@ from torch import nn
 
 from naysay.errors import InputError
 from naysay.features import oracle_knn_accuracy, pretrain
-from naysay.features.embed import embed
-from naysay.features.encoders import load_encoder, save_encoder
+from naysay.features.encoders import embed, load_encoder, save_encoder
 from naysay.learning import Config, configure
 from naysay.learning.recipes.fastsiam import mean_of_others, views_loss
 from naysay.learning.recipes.siamese import CollapseError, check_alive, relative_spread
@@ -35,14 +34,8 @@ def stripes(n=64, size=12, seed=0):
 
 def small_encoder(seed=0):
     torch.manual_seed(seed)
-    layers = [
-        nn.Conv2d(3, 8, 3, 2, 1, bias=False),
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.Conv2d(8, 16, 3, 2, 1),
-        nn.BatchNorm2d(16),
-        nn.ReLU(),
-    ]
+    layers = [nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU()]
+    layers += [nn.Conv2d(8, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU()]
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 

@@ -24,9 +24,8 @@ ROUNDING = 1e-5
 def trained(tmp_path_factory):
     """The folder of all runs, and what the worker says of them."""
     folder = tmp_path_factory.mktemp("pair")
-    done = subprocess.run(
-        [sys.executable, WORKER, "pair", folder], capture_output=True, text=True, timeout=120, check=False
-    )
+    command = [sys.executable, WORKER, "pair", folder]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout)
 
@@ -94,17 +93,8 @@ def test_processes_that_are_ended_leave_nothing_unfinished(trained):
 
 def test_the_command_under_torchrun_speaks_once_and_writes_a_card_with_its_origin(tmp_path):
     np.save(tmp_path / "images.npy", np.random.default_rng(0).integers(0, 255, (8, 8, 8, 3), dtype=np.uint8))
-    base = [
-        "pretrain",
-        tmp_path / "images.npy",
-        "--method",
-        "simsiam",
-        "--epochs",
-        "1",
-        "--out",
-        tmp_path / "out",
-        "--json",
-    ]
+    base = ["pretrain", tmp_path / "images.npy", "--method", "simsiam", "--epochs", "1"]
+    base += ["--out", tmp_path / "out", "--json"]
     done = torchrun(*base, "--batch", "8")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["finished"]  # one object, not two
@@ -121,17 +111,6 @@ def test_the_command_under_torchrun_speaks_once_and_writes_a_card_with_its_origi
 
 def torchrun(*words):
     """The command on two processes; torchrun's own account of a failure is left out."""
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        "-m",
-        "naysay",
-        *map(str, words),
-    ]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}
-    )
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "naysay"]
+    command, env = [sys.executable, *torchrun, *map(str, words)], {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)

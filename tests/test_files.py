@@ -1,6 +1,4 @@
-"""Files are whole at every moment: after failures, kills and full disks there is the old one or the new one, and no
-litter.
-"""
+"""Files are whole at every moment: after failures, kills and full disks there is the old or the new one, no litter."""
 
 import os
 import resource
@@ -155,11 +153,11 @@ def test_a_kill_leaves_a_whole_file_and_what_it_was_writing_can_be_swept(tmp_pat
     assert names(tmp_path) == [".other.01234567.tmp.bin", "a[1].bin"]
 
 
-def test_a_folder_settles_with_all_that_is_in_it(tmp_path):
+def test_a_folder_is_put_in_place_with_all_that_is_in_it(tmp_path):
     made = tmp_path / "made"
     (made / "inner").mkdir(parents=True)
     (made / "inner" / "a").write_bytes(b"a")
-    files.settle(made, tmp_path / "done")
+    files.put_in_place(made, tmp_path / "done")
     assert names(tmp_path) == ["a", "done", "inner"]
 
 

@@ -86,8 +86,7 @@ def test_every_loss_trains_digits_as_the_docs_say(name, digits, comp):
     plain, _, remark = documented()[name]
     trained = train(Config(loss=name), digits.x_train, comp)
     accuracy = metrics.oracle_accuracy(trained.predictor.predict(digits.x_test), digits.y_test)
-    # 355 test digits: one is 0.3 points; other machines round differently, which moved losses that overfit by up to 4
-    # points
+    # 355 test digits: one is 0.3 points; other machines round differently, which moved overfit losses by 4 points
     assert accuracy == pytest.approx(plain, abs=0.04)
     assert accuracy > 0.85 or len(remark) > 20, f"{name} reaches {accuracy:.3f}: docs/TRAINING.md must say why not 85 %"
 
@@ -153,11 +152,8 @@ def test_crop_and_flip_match_padding_then_slicing(padding, channels):
     assert 0 < moves[:, 2].sum() < 11
     assert seen.dtype == np.uint8
     for got, row, (down, right, flip) in zip(seen, rows.tolist(), moves.tolist(), strict=True):
-        padded = np.pad(
-            images[row],
-            ((4, 4), (4, 4), (0, 0)),
-            **({"mode": "reflect"} if padding == "reflect" else {"mode": "constant"}),
-        )
+        mode = "reflect" if padding == "reflect" else "constant"
+        padded = np.pad(images[row], ((4, 4), (4, 4), (0, 0)), mode=mode)
         expected = padded[4 + down : 13 + down, 4 + right : 11 + right]
         assert np.array_equal(got, expected[:, ::-1] if flip else expected)
 
@@ -260,9 +256,8 @@ def test_observers_add_figures_and_truth_enters_through_them_alone(digits, comp)
         assert 0 < figures["confidence_seen"] < figures["confidence_unseen"] < 1
         assert figures["confidence_augmented"] == pytest.approx(figures["confidence_seen"])
         assert figures["sharing_efficiency"] == pytest.approx(1 - 9 * figures["confidence_unseen"])
-        assert figures["train_accuracy"] * len(digits.y_train) == pytest.approx(
-            round(figures["train_accuracy"] * len(digits.y_train))
-        )
+        hits = figures["train_accuracy"] * len(digits.y_train)
+        assert hits == pytest.approx(round(hits))
         assert figures["test_accuracy"] * 355 == pytest.approx(round(figures["test_accuracy"] * 355))
 
 
@@ -355,9 +350,7 @@ def test_fine_tuning_starts_from_the_encoder_of_a_file(tmp_path):
     from safetensors.torch import save_file
 
     encoder = models.build("resnet18", (3, 8, 8), 4, seed=9).encoder
-    half = {
-        name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in encoder.state_dict().items()
-    }
+    half = {name: t.half() if t.is_floating_point() else t for name, t in encoder.state_dict().items()}
     save_file(half, tmp_path / "encoder.safetensors")
     config = Config(model="resnet18", encoder=str(tmp_path / "encoder.safetensors"))
     learner = learner_of(config, torch.zeros(2, 8, 8, 3, dtype=torch.uint8), torch.full((2, 4), 0.25))
@@ -373,9 +366,8 @@ def test_fine_tuning_starts_from_the_encoder_of_a_file(tmp_path):
 def test_a_model_of_ones_own_is_trained_and_resumed_with_dropout(digits, comp, tmp_path):
     def build():
         torch.manual_seed(3)
-        return torch.nn.Sequential(
-            torch.nn.Flatten(), torch.nn.Linear(64, 16), torch.nn.Dropout(0.5), torch.nn.Linear(16, 10)
-        )
+        layers = [torch.nn.Linear(64, 16), torch.nn.Dropout(0.5), torch.nn.Linear(16, 10)]
+        return torch.nn.Sequential(torch.nn.Flatten(), *layers)
 
     config = dataclasses.replace(FAST, schedule="constant")
     whole = train(config, digits.x_train, comp, model=build())
@@ -410,9 +402,8 @@ def test_progress_is_drawn_only_where_asked_for(digits, comp, capsys):
 def test_a_config_comes_from_a_file(tmp_path):
     (tmp_path / "run.toml").write_text('loss = "fwd"\nlearning_rate = 1e-4\n[model_options]\nhidden = 8\n')
     (tmp_path / "run.json").write_text(json.dumps(PAPER.as_dict()))
-    assert Config.from_file(tmp_path / "run.toml") == Config(
-        loss="fwd", learning_rate=1e-4, model_options={"hidden": 8}
-    )
+    expected = Config(loss="fwd", learning_rate=1e-4, model_options={"hidden": 8})
+    assert Config.from_file(tmp_path / "run.toml") == expected
     assert Config.from_file(tmp_path / "run.json") == PAPER
 
 

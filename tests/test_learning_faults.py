@@ -32,15 +32,13 @@ def one_thread():
 @pytest.fixture
 def problem():
     generator = torch.Generator().manual_seed(0)
-    return torch.randn(120, 6, generator=generator), labels.from_indices(
-        torch.randint(0, 4, (120,), generator=generator), 4
-    )
+    x = torch.randn(120, 6, generator=generator)
+    return x, labels.from_indices(torch.randint(0, 4, (120,), generator=generator), 4)
 
 
 def run_worker(what, folder):
-    done = subprocess.run(
-        [sys.executable, WORKER, what, folder], capture_output=True, text=True, timeout=120, check=False
-    )
+    command = [sys.executable, WORKER, what, folder]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -104,9 +102,8 @@ def test_a_finished_run_is_not_trained_again(problem, tmp_path):
 def test_resume_false_starts_over(problem, tmp_path):
     train(CONFIG, *problem, folder=tmp_path)
     other = dataclasses.replace(CONFIG, seed=5)
-    assert same_weights(
-        train(other, *problem, folder=tmp_path, resume=False).predictor, train(other, *problem).predictor
-    )
+    anew = train(other, *problem, folder=tmp_path, resume=False)
+    assert same_weights(anew.predictor, train(other, *problem).predictor)
 
 
 @pytest.mark.parametrize(
@@ -127,14 +124,9 @@ def test_a_checkpoint_of_another_run_is_refused_by_name(problem, tmp_path, chang
     config = dataclasses.replace(CONFIG, **change.get("config", {}))
     options = {"T": transition.noisy(transition.uniform(4), 0.1)} if "T" in change else {}
     options |= {"held_out": HeldOut(x, comp)} if "held_out" in change else {}
+    other = comp.roll(1, dims=0) if "comp" in change else comp
     with pytest.raises(InputError, match=f"belongs to another run: it {message}.*Use another folder, or resume=False"):
-        train(
-            config,
-            x + change.get("x", 0),
-            comp.roll(1, dims=0) if "comp" in change else comp,
-            folder=tmp_path,
-            **options,
-        )
+        train(config, x + change.get("x", 0), other, folder=tmp_path, **options)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 

@@ -1,6 +1,4 @@
-"""One training on several processes, under torchrun and on Ray: it ends where one process ends, and one failure ends
-all.
-"""
+"""One training on several processes, by torchrun and on Ray: it ends where one process ends; one failure ends all."""
 
 import json
 import os
@@ -79,9 +77,8 @@ def test_fit_under_torchrun_is_fit_and_speaks_once(tmp_path):
     assert apart(*(Predictor.load(tmp_path / name / "model.safetensors") for name in ("one", "two"))) < ROUNDING
     assert json.loads((tmp_path / "two" / "run.json").read_text())["hardware"]["processes"] == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]  # nothing unfinished is left
-    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == sorted(
-        path.name for path in (tmp_path / "one").iterdir()
-    )
+    one, two = (sorted(path.name for path in (tmp_path / name).iterdir()) for name in ("one", "two"))
+    assert two == one
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +100,8 @@ def kill_once(mark):
 
 
 def test_two_ray_workers_take_the_steps_of_one_process_even_when_one_is_killed(cluster, tmp_path):
-    killed = train_on_ray(
-        CONFIG, **problem(), workers=2, folder=tmp_path / "run", observers=[kill_once(tmp_path / "mark")]
-    )
+    kill = kill_once(tmp_path / "mark")
+    killed = train_on_ray(CONFIG, **problem(), workers=2, folder=tmp_path / "run", observers=[kill])
     alone = train(CONFIG, **problem())
     assert (tmp_path / "mark").exists()
     assert apart(killed.predictor, alone.predictor) < ROUNDING

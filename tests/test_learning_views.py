@@ -17,9 +17,8 @@ def scalar_view(image, u, recipe):
     height, width = image.shape[:2]
     for i in range(TRIES):
         area = height * width * (recipe.scale[0] + (recipe.scale[1] - recipe.scale[0]) * u[i])
-        ratio = math.exp(
-            math.log(recipe.ratio[0]) + (math.log(recipe.ratio[1]) - math.log(recipe.ratio[0])) * u[TRIES + i]
-        )
+        low, high = map(math.log, recipe.ratio)
+        ratio = math.exp(low + (high - low) * u[TRIES + i])
         w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
         if 0 < w <= width and 0 < h <= height:
             top, left = int(u[20] * (height - h + 1)), int(u[21] * (width - w + 1))
@@ -60,9 +59,8 @@ def test_views_match_their_scalar_definition(recipe):
     images = rng.integers(0, 256, (24, 32, 32, 3), dtype=np.uint8)
     u = rng.random((24, DRAWS), dtype=np.float32)
     views = make_views(torch.from_numpy(images), torch.from_numpy(u), recipe).numpy()
-    expected = np.stack(
-        [scalar_view(image, row.astype(np.float64), recipe) for image, row in zip(images, u, strict=True)]
-    )
+    pairs = zip(images, u.astype(np.float64), strict=True)
+    expected = np.stack([scalar_view(image, row, recipe) for image, row in pairs])
     # float32 against float64, through four colour operations; near-grey pixels divide by a small chroma
     assert np.abs(views - expected).max() < 2e-4
 

@@ -6,7 +6,7 @@ import torch
 from naysay import figures, labels, metrics, transition
 from naysay.errors import InputError
 from naysay.seeds import stream
-from naysay.transition.sharing import explicit_sharing
+from naysay.transition import explicit_sharing
 
 K = 4
 
@@ -75,9 +75,8 @@ def test_neighbouring_noise_matches_a_plain_loop(sample, metric):
     wrong = [[float(comp[j, y[i]]) for j in near[i] if j != 3] for i in range(80)]
     centres = range(80) if sample is None else stream(0, "neighbouring noise").choice(80, sample, replace=False)
     expected = sum(sum(wrong[i]) for i in centres) / sum(len(wrong[i]) for i in centres)
-    assert metrics.oracle_neighboring_noise(points, comp, y, 10, metric=metric, sample=sample) == pytest.approx(
-        expected, abs=1e-9
-    )
+    found = metrics.oracle_neighboring_noise(points, comp, y, 10, metric=metric, sample=sample)
+    assert found == pytest.approx(expected, abs=1e-9)
 
 
 def test_rows_of_zeros_as_rectified_units_give_them_are_no_error():
@@ -89,8 +88,7 @@ def test_rows_of_zeros_as_rectified_units_give_them_are_no_error():
 
 
 def test_a_sampled_centre_is_not_its_own_neighbour():
-    # one row per point of a line with its own noisy label: its own label would count as noise, its neighbours' would
-    # not
+    # one row per point of a line with its own noisy label: its own would count as noise, its neighbours' would not
     points = torch.arange(40.0)[:, None]
     y = torch.arange(40) % 2
     comp = torch.nn.functional.one_hot(y, K).float()

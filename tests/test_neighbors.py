@@ -1,6 +1,4 @@
-"""The exact searches against a float64 brute force, bit for bit, on data made to break them; and what `build` and
-`query` refuse.
-"""
+"""The exact searches against a float64 brute force, bit for bit, on data made to break them; and what is refused."""
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ from naysay.neighbors.proposals_gpu import largest, round_to_11_bits
 
 
 def brute(rows, k, new=None):
-    """The k nearest (indices, float32 squared distances) by the definition: float64 sums, rounded once, ties by index."""
+    """The k nearest (indices, float32 squared distances) by definition: float64 sums, rounded once, ties by index."""
     exact = rows.astype(np.float64)
     indices, squared = [], []
     for i, row in enumerate(exact if new is None else new.astype(np.float64)):
@@ -85,7 +83,7 @@ def test_ties_on_grids_are_broken_by_index(n, d, values, block, seed, data):
 
 @pytest.fixture(scope="module")
 def crowd():
-    """Enough rows to be sorted into clusters, not a multiple of any block, with ties; and the graph of 12 neighbours."""
+    """Enough rows to be sorted into clusters, no multiple of any block, with ties; and the graph of 12 neighbours."""
     rng = np.random.default_rng(1)
     rows = rng.standard_normal((40, 32))[rng.integers(0, 40, 4999)] + 0.3 * rng.standard_normal((4999, 32))
     rows = np.concatenate([rows, rows[:100]]).astype(np.float32)
@@ -128,9 +126,12 @@ def test_changing_to_finer_codes_on_the_way_changes_nothing(crowd, monkeypatch):
     monkeypatch.setattr(exact_cpu, "IDEAL", 0)
     monkeypatch.setattr(exact_cpu, "WASTEFUL", 0.0)
     made = []
-    monkeypatch.setattr(
-        exact_cpu, "encode", lambda rows, centre, dtype: made.append(dtype) or proposals.encode(rows, centre, dtype)
-    )
+
+    def encode(rows, centre, dtype):
+        made.append(dtype)
+        return proposals.encode(rows, centre, dtype)
+
+    monkeypatch.setattr(exact_cpu, "encode", encode)
     assert same(exact_cpu.search(rows, 12), expected)
     assert made == [torch.int8, torch.float32]
 
@@ -215,11 +216,10 @@ def test_every_kind_of_matrix_gives_the_same_graph(tmp_path):
     read_only = rows.copy()
     read_only.flags.writeable = False
     np.save(tmp_path / "rows.npy", rows)
-    kinds = [
-        rows.tolist(), whole, whole.astype(np.uint16), rows.astype(np.float16), rows.astype(np.float64), rows.astype(">f4"),
-        np.asfortranarray(rows), rows[::-1][::-1], read_only, np.load(tmp_path / "rows.npy", mmap_mode="r"),
-        torch.from_numpy(rows), torch.from_numpy(rows).to(torch.bfloat16), torch.from_numpy(rows).requires_grad_(),
-    ]  # fmt: skip
+    kinds = [rows.tolist(), whole, np.asfortranarray(rows), rows[::-1][::-1], read_only]
+    kinds += [whole.astype(np.uint16), *(rows.astype(kind) for kind in (np.float16, np.float64, ">f4"))]
+    kinds += [np.load(tmp_path / "rows.npy", mmap_mode="r"), torch.from_numpy(rows)]
+    kinds += [torch.from_numpy(rows).to(torch.bfloat16), torch.from_numpy(rows).requires_grad_()]
     expected = build(rows, 4)
     for kind in kinds:
         assert build(kind, 4) == expected
@@ -256,8 +256,8 @@ GOOD = np.arange(12.0).reshape(6, 2)
         ((np.where(GOOD == 10, 1e39, GOOD), 1), r"got NaN, inf or more than 3\.4e38 in row 5\."),
         (
             (GOOD * 1e19, 1),
-            r"small enough for float32 squared distances; got rows .* from their middle\. Divide all features by one "
-            r"number\.",
+            r"small enough for float32 squared distances; got rows .* from their middle\. "
+            r"Divide all features by one number\.",
         ),
         ((GOOD.astype(str), 1), r"a dense \(n, d\) matrix of numbers; got ndarray of <U"),
         ((GOOD.astype(complex), 1), r"a dense \(n, d\) matrix of numbers; got ndarray of complex128\."),

@@ -13,9 +13,8 @@ K = 5
 
 def random_T(seed, n_classes=K):
     generator = torch.Generator().manual_seed(seed)
-    rows = torch.rand(n_classes, n_classes, dtype=torch.float64, generator=generator) + torch.eye(
-        n_classes, dtype=torch.float64
-    )
+    rows = torch.rand(n_classes, n_classes, dtype=torch.float64, generator=generator)
+    rows = rows + torch.eye(n_classes, dtype=torch.float64)
     return rows / rows.sum(1, keepdim=True)
 
 
@@ -24,18 +23,16 @@ def predictor(y, accuracy, seed, n_classes=K):
     generator = torch.Generator().manual_seed(seed)
     wrong = (y + torch.randint(1, n_classes, y.shape, generator=generator)) % n_classes
     predicted = torch.where(torch.rand(len(y), generator=generator) < accuracy, y, wrong)
-    return torch.nn.functional.one_hot(predicted, n_classes).double() * 2 + torch.rand(
-        len(y), n_classes, generator=generator
-    )
+    noise = torch.rand(len(y), n_classes, generator=generator)
+    return torch.nn.functional.one_hot(predicted, n_classes).double() * 2 + noise
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_expected_row_of_z_Tinv_is_the_one_hot_class_exactly(seed):
     T = random_T(seed)
     # sum_k T[y, k] * (e_k Tinv) = e_y; the error is that of one solve in float64 at a condition number below 100
-    assert torch.allclose(
-        T @ selection.ordinary(torch.eye(K, dtype=torch.float64), T), torch.eye(K, dtype=torch.float64), atol=1e-12
-    )
+    one = torch.eye(K, dtype=torch.float64)
+    assert torch.allclose(T @ selection.ordinary(one, T), one, atol=1e-12)
 
 
 def test_for_uniform_labels_the_estimate_is_one_minus_the_scaled_rate_of_predicting_the_label():
@@ -105,10 +102,8 @@ def test_unlabelled_rows_are_left_out():
     comp = labels.from_indices([0, 1, -1, 2], K)
     logits = torch.rand(4, K)
     for criterion in selection.CRITERIA.values():
-        whole, part = (
-            criterion.estimate(logits, comp, None),
-            criterion.estimate(logits[[0, 1, 3]], comp[[0, 1, 3]], None),
-        )
+        whole = criterion.estimate(logits, comp, None)
+        part = criterion.estimate(logits[[0, 1, 3]], comp[[0, 1, 3]], None)
         assert (whole.value, whole.standard_error) == (part.value, part.standard_error)
 
 

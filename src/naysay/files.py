@@ -43,13 +43,13 @@ def replacing(path: Path, way_out: str = WAY_OUT) -> Iterator[Path]:
                 raise refusal(path, error, way_out) from error
             raise  # of something else that the block does: its own words are better
         with told(path, way_out):
-            settle(temporary, path)
+            put_in_place(temporary, path)
     finally:
         with suppress(OSError):
             temporary.unlink()
 
 
-def settle(temporary: Path, path: Path) -> None:
+def put_in_place(temporary: Path, path: Path) -> None:
     """Force a finished file, or a folder with all that is in it, to disk and rename it to `path` in the same folder."""
     force(temporary)
     os.replace(temporary, path)
@@ -78,9 +78,7 @@ def sweep(path: Path) -> None:
 
 
 def probe(path: Path, n_bytes: int) -> None:
-    """Write `n_bytes` beside `path` as a test and remove them, so that a full disk or a read-only folder shows before
-    the work.
-    """
+    """Write `n_bytes` beside `path` and remove them: a full disk or a read-only folder then shows before the work."""
     temporary = beside(path)
     with told(path, n_bytes=n_bytes):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,8 +108,8 @@ def refusal(path: Path, error: OSError, way_out: str = WAY_OUT, n_bytes: int | N
     if error.errno in FULL:
         need = "" if n_bytes is None else f" (about {n_bytes / 1e6:.1f} MB are needed)"
         return InputError(
-            f"the disk of {path.parent} has no room for {path.name}{need}: {reason}. Free some space or choose "
-            "another folder."
+            f"the disk of {path.parent} has no room for {path.name}{need}: {reason}. "
+            "Free some space or choose another folder."
         )
     return InputError(f"{path} cannot be written ({reason}). {way_out}")
 

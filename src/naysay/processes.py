@@ -2,8 +2,7 @@
 
 Whoever starts the processes (torchrun, a scheduler's script, a Ray worker) says by RANK, WORLD_SIZE, LOCAL_RANK,
 LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT which of them this one is. Every process runs the same program; the first
-one alone (rank 0) writes and speaks.
-A lone process is `ALONE`: there every method returns what it was given and nothing is sent.
+one alone (rank 0) writes and speaks. A lone process is `ALONE`: there every method returns what it was given.
 """
 
 import atexit
@@ -106,8 +105,8 @@ def here() -> Processes:
     missing = [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
         raise InputError(
-            f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set. Start them with "
-            "torchrun, or unset it."
+            f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set. "
+            "Start them with torchrun, or unset it."
         )
     local = int(os.environ["LOCAL_RANK"])
     return Processes(int(os.environ["RANK"]), size, local, int(os.environ.get("LOCAL_WORLD_SIZE", size)))
@@ -131,11 +130,10 @@ def join() -> Processes:
 
 @contextmanager
 def one_voice() -> Iterator[Processes]:
-    """The place of this process; when several fail, the first to do so tells why, and the others, which fail because of
-    it, end in silence.
+    """The place of this process; of several that fail, the first tells why, and those that fail by it end in silence.
 
-    torchrun then ends whatever is still waiting for them, by a signal, on which they leave as on an error: nothing
-    unfinished stays behind.
+    torchrun ends those that still wait for them by a signal, on which they leave as on an error: nothing unfinished
+    stays behind.
     """
     place = here()
     if place.size == 1:
@@ -161,8 +159,7 @@ def _leave(number: int, frame: object) -> NoReturn:
 
 
 def _is_first_to_fail(store: "Store") -> bool:
-    # the store outlives a process that fails, as torchrun holds it; where a process held it and is gone, that one
-    # failed first
+    # torchrun holds the store, so it outlives a failed process; where a process held it and is gone, that failed first
     try:
         return bool(store.add(f"naysay/failed/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", 1) == 1)
     except torch.distributed.DistError:

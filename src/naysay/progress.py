@@ -1,4 +1,4 @@
-"""Progress bars for work of more than a few seconds: on standard error, on a terminal only, gone when the work is done."""
+"""Progress bars for work of more than a few seconds: on standard error, on a terminal only, gone when it is done."""
 
 import sys
 import time

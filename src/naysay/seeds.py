@@ -12,7 +12,7 @@ import torch
 
 
 def stream(seed: int, name: str) -> np.random.Generator:
-    """The numpy generator of the stream `name` under the integer `seed`; the same pair always gives the same numbers."""
+    """The numpy generator of the stream `name` under the integer `seed`; one pair always gives the same numbers."""
     return np.random.default_rng(_entropy(seed, name))
 
 
@@ -23,8 +23,7 @@ def torch_stream(seed: int, name: str, device: torch.device | str = "cpu") -> to
 
 @contextmanager
 def lent(seed: int, name: str, device: torch.device | str = "cpu") -> Iterator[None]:
-    """Inside, torch's global generators draw the stream `name`, for modules that take no other; after it they are as
-    they were.
+    """Inside, torch's global generators draw the stream `name`, for modules that take no other; after it as before.
 
     Those of the CPU and of `device`: no other GPU is asked for its state.
     """

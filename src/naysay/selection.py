@@ -1,5 +1,4 @@
-"""Choosing settings without a single ordinary label: three criteria on held-out complementary labels, each with its
-standard error.
+"""Choosing settings without an ordinary label: three criteria on held-out complementary labels, with standard errors.
 
 Complementary labels z of a row of class y have the mean T[y]; a = z Tinv therefore has the mean e_y, and the mean over
 rows of sum_j a_j loss_j is an unbiased risk estimate (URE) of the ordinary risk, for the 0-1 loss and for the log loss
@@ -40,9 +39,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Comparison:
-    """First minus second on the same rows: the mean difference, its standard error, z, and the two-sided normal p
-    value.
-    """
+    """First minus second on the same rows: the mean difference, its standard error, z, and two-sided normal p value."""
 
     difference: float
     standard_error: float
@@ -51,9 +48,7 @@ class Comparison:
 
 
 def ure_accuracy(predicted: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
-    """The accuracy, estimated: mean_i sum_k z_ik Tinv[k, prediction_i]. `predicted` is logits (n, K) or class numbers
-    (n,).
-    """
+    """The accuracy, estimated: mean_i sum_k z_ik Tinv[k, prediction_i], from logits (n, K) or class numbers (n,)."""
     comp = labels.validate(comp).double()
     predicted = torch.as_tensor(predicted).to(comp.device)
     if predicted.ndim == 2:
@@ -64,9 +59,8 @@ def ure_accuracy(predicted: Tensor, comp: Tensor, T: Tensor | None = None) -> Es
             f"got shape {tuple(predicted.shape)} of {predicted.dtype}."
         )
     explained = ordinary(comp, T)
-    return _estimate(
-        "ure-accuracy", explained.gather(1, predicted.long()[:, None])[:, 0], comp, worst=float(explained.min())
-    )
+    rows = explained.gather(1, predicted.long()[:, None])[:, 0]
+    return _estimate("ure-accuracy", rows, comp, worst=float(explained.min()))
 
 
 def ure_log_loss(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
@@ -77,13 +71,10 @@ def ure_log_loss(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estim
 
 
 def scel(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
-    """The log loss of the complementary labels themselves (surrogate complementary estimation loss): mean_i sum_k z_ik
-    * -log (p_i T)_k.
-    """
+    """The surrogate complementary estimation loss, the labels' own log loss: mean_i sum_k z_ik * -log (p_i T)_k."""
     comp = labels.validate(comp).double()
     named = _logits(logits, comp).softmax(1) @ _transition(T, comp)
-    # a label that the model calls impossible costs 708, not infinity: otherwise one such row would make models
-    # incomparable
+    # a label that the model calls impossible costs 708: with infinity one such row would make models incomparable
     return _estimate("scel", -(comp * named.clamp_min(torch.finfo(torch.float64).tiny).log()).sum(1), comp)
 
 
@@ -119,14 +110,12 @@ def criterion(name: str) -> Criterion:
 
 
 def compare(first: Estimate, second: Estimate) -> Comparison:
-    """The paired comparison of two models by one criterion on the same rows: far sharper than their two standard
-    errors.
-    """
+    """The paired comparison of two models by one criterion on the same rows: far sharper than their standard errors."""
     if first.criterion != second.criterion or first.rows.shape != second.rows.shape:
         raise InputError(
-            f"a paired comparison needs one criterion on the same rows; got {first.criterion} on {len(first.rows)} "
-            "rows "
-            f"and {second.criterion} on {len(second.rows)}. Evaluate both models on the same held-out rows."
+            "a paired comparison needs one criterion on the same rows; "
+            f"got {first.criterion} on {len(first.rows)} rows and {second.criterion} on {len(second.rows)}. "
+            "Evaluate both models on the same held-out rows."
         )
     difference, error = _mean(first.rows - second.rows)
     z = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
@@ -134,9 +123,7 @@ def compare(first: Estimate, second: Estimate) -> Comparison:
 
 
 def hold_out(n: int, fraction: float = 0.1, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Row numbers (rising) to train on and to hold out, a random `fraction` of n rows; the split depends on n, fraction
-    and seed only.
-    """
+    """Row numbers (rising) to train on and to hold out, a random `fraction` of n; they depend on the arguments only."""
     held = round(n * fraction)
     if not 2 <= held <= n - 1:
         raise InputError(
@@ -156,10 +143,8 @@ def ordinary(comp: Tensor, T: Tensor | None = None) -> Tensor:
 
 
 def _transition(T: Tensor | None, comp: Tensor) -> Tensor:
-    n_classes = comp.shape[1]
-    return (transition.uniform(n_classes) if T is None else transition.validate(T, n_classes)).to(
-        comp.device, torch.float64
-    )
+    matrix = transition.uniform(comp.shape[1]) if T is None else transition.validate(T, comp.shape[1])
+    return matrix.to(comp.device, torch.float64)
 
 
 def _logits(logits: Tensor, comp: Tensor) -> Tensor:

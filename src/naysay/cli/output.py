@@ -89,7 +89,7 @@ def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> 
             files.force(unfinished)  # first, so that the moment without a folder of this name is short
             if path.exists():
                 path.rename(old)
-            files.settle(unfinished, path)
+            files.put_in_place(unfinished, path)
             shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -68,7 +68,7 @@ def _download(source: Source, path: Path, way_out: str) -> None:
             _transfer(url, part)
             got = sha256(part)
             if source.sha256 in (None, got):
-                files.settle(part, path)
+                files.put_in_place(part, path)
                 return
             part.unlink()
             failures[url] = f"has the SHA-256 {got}, not the published {source.sha256}"

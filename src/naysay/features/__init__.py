@@ -1,7 +1,6 @@
 """Features: the space in which labels are shared. Pretraining without labels, extraction, and how good they are."""
 
-from naysay.features.embed import embed
-from naysay.features.encoders import load_encoder, save_encoder
+from naysay.features.encoders import embed, load_encoder, save_encoder
 from naysay.features.extract import extract
 from naysay.features.knn import oracle_knn_accuracy
 from naysay.features.pretrain import Pretrained, pretrain

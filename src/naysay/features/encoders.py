@@ -1,12 +1,15 @@
-"""Trained encoders as files: fp16 safetensors with a card beside it that says where the numbers come from.
+"""Encoders: images through them, batch by batch, and trained ones as files with a card that says where they come from.
 
 `NAME.safetensors` holds the encoder's state in half precision (11 million numbers, 22 MB); `NAME.json` is the card:
 data, method, epochs, kNN accuracy, command, hardware, date, and the file's own hash. Half precision moves a feature by
 about 1e-3 of its size, far less than the spread between two runs.
 """
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,40 @@ from torch import Tensor, nn
 
 from naysay import files
 from naysay.errors import InputError
+from naysay.learning.views import normalise, to_float
 from naysay.models import resnet18_encoder
+
+
+def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: str = "bf16") -> Tensor:
+    """The representations (n, d) float32 of uint8 images (n, H, W, C), computed and left where the encoder is.
+
+    Images are normalised as in pretraining; rows of numbers (n, d) go in as they are. The encoder comes back in the
+    mode it was in. `precision` bf16 counts on a GPU only.
+    """
+    weights = weights_of(encoder)
+    dtype = weights.dtype if weights.is_floating_point() else torch.float32
+    mixed = precision == "bf16" and weights.device.type == "cuda"
+    rounding = torch.autocast("cuda", torch.bfloat16) if mixed else contextlib.nullcontext()
+    out = []
+    with _eval_mode(encoder), torch.no_grad(), rounding:
+        for start in range(0, len(images), batch):
+            x = images[start : start + batch].to(weights.device)
+            if x.ndim > 2:
+                x = normalise(to_float(x)).contiguous(memory_format=torch.channels_last)
+            y = encoder(x.to(dtype))
+            if not isinstance(y, Tensor) or y.shape[:-1] != (len(x),):
+                got = f"shape {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
+                raise InputError(
+                    f"an encoder must return (n, d), a row of features for each of {len(x)} images; got {got}. "
+                    "Pool and flatten."
+                )
+            out.append(y.float())
+    return torch.cat(out)
+
+
+def weights_of(encoder: nn.Module) -> Tensor:
+    """One of the encoder's tensors, which says where and in what precision it computes; an empty one if it has none."""
+    return next(chain(encoder.parameters(), encoder.buffers()), torch.empty(0))
 
 
 def save_encoder(path: Path, encoder: nn.Module, card: dict[str, Any]) -> None:
@@ -29,24 +65,19 @@ def save_encoder(path: Path, encoder: nn.Module, card: dict[str, Any]) -> None:
 
 
 def load_encoder(path: Path) -> tuple[nn.Module, dict[str, Any]]:
-    """The ResNet-18 encoder at `path`, in float32 and eval mode, and its card; the file must be the one the card speaks
-    of.
-    """
-    if not path.exists() or not path.with_suffix(".json").exists():
-        raise InputError(
-            f"an encoder is {path.name} with its card {path.with_suffix('.json').name}; not both are in {path.parent}."
-        )
+    """The ResNet-18 encoder at `path`, in float32 and eval mode, and its card, which must speak of this very file."""
+    beside = path.with_suffix(".json")
+    if not path.exists() or not beside.exists():
+        raise InputError(f"an encoder is {path.name} with its card {beside.name}; not both are in {path.parent}.")
     try:
-        card: dict[str, Any] = json.loads(path.with_suffix(".json").read_text())
+        card: dict[str, Any] = json.loads(beside.read_text())
         expected = card["sha256"]
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path.with_suffix('.json')} is no encoder's card ({error!r}). Fetch it again.") from error
+        raise InputError(f"{beside} is no encoder's card ({error!r}). Fetch it again.") from error
     if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
         raise InputError(f"{path} is not the file its card speaks of: the hashes differ. Fetch it again.")
     try:
-        state = {
-            name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in load_file(path).items()
-        }
+        state = {name: t.float() if t.is_floating_point() else t for name, t in load_file(path).items()}
         encoder = resnet18_encoder(state["0.weight"].shape[1])
         encoder.load_state_dict(state)
     except (SafetensorError, KeyError, RuntimeError) as error:
@@ -54,8 +85,19 @@ def load_encoder(path: Path) -> tuple[nn.Module, dict[str, Any]]:
     return encoder.eval(), card
 
 
+@contextlib.contextmanager
+def _eval_mode(encoder: nn.Module) -> Iterator[None]:
+    # a frozen part may be in another mode than the whole
+    modes = [(module, module.training) for module in encoder.modules()]
+    encoder.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
 def _halve(tensor: Tensor) -> Tensor:
     # statistics of large activations can leave half precision's range; weights never do
-    return (
-        tensor.half() if tensor.is_floating_point() and tensor.abs().max() < torch.finfo(torch.float16).max else tensor
-    )
+    fits = tensor.is_floating_point() and tensor.abs().max() < torch.finfo(torch.float16).max
+    return tensor.half() if fits else tensor

@@ -1,10 +1,9 @@
 """Features of images or rows: what an encoder makes of them, computed once and then read from a cache.
 
 An encoder may be
-- a torch module: it gets uint8 images as normalised floats (n, C, H, W), rows of numbers as they are, in eval mode,
-  without gradients;
+- a torch module: uint8 images go in as normalised floats (n, C, H, W), rows as they are, in eval mode, no gradients;
 - the path of an encoder file (`encoders.save_encoder`);
-- any callable: it gets what it was given, as a whole, unless `batch` is said;
+- any callable: it gets what it was given, as a whole unless a `batch` size is given;
 - ready-made embeddings: an array, or a file of them (.npy, .npz, Parquet, CSV).
 
 Features are kept under a hash of what they come from: the images' content and the module's weights, layers and code. A
@@ -15,23 +14,19 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from naysay.datasets import store
 from naysay.datasets.dataset import Array, content_hash
 from naysay.errors import InputError, unknown
-from naysay.features.cache import keep
-from naysay.features.embed import embed
-from naysay.features.encoders import load_encoder
-from naysay.features.identity import UntoldError, identity, weights
+from naysay.features.cache import Features, UntoldError, identity, keep, weights
+from naysay.features.encoders import embed, load_encoder, weights_of
 from naysay.features.raw import as_numbers, pca, standardise, to_numpy
 from naysay.features.ready import as_features, read_embeddings
 from naysay.learning.views import MEAN, STD
@@ -56,15 +51,14 @@ def extract(
     batch: int | None = None,
     device: Device = None,
     precision: str = "float32",
-) -> NDArray[np.float32]:
+) -> Features:
     """The features (n, d) float32 of `images` (n, H, W) or (n, H, W, C) uint8, or of rows (n, d).
 
-    features: of a table (or .npz) of ready-made embeddings, the column that holds them; "file.parquet:column" says the
-    same. Of embeddings only the number of rows is compared with `images`, which may be left out.
+    features: of a table (or .npz) of ready-made embeddings, their column; "file.parquet:column" says the same. Of
+    embeddings only the number of rows is compared with `images`, which may be left out.
     cache: the folder of kept features, "features" in the data folder unless given; False keeps none.
     cache_key: a name for an encoder that cannot be recognised; give another when the encoder changes.
-    device: where a module computes, to come back afterwards; unless given where it is, and an encoder file on a GPU if
-    there is one.
+    device: where a module computes, to come back afterwards. Not given: where it is; an encoder file on a GPU, if any.
     precision: "float32", or "bf16", which counts on a GPU only.
     """
     if precision not in ("float32", "bf16"):
@@ -74,13 +68,11 @@ def extract(
     if isinstance(encoder, (str, PathLike)) and Path(encoder).suffix.lower() == ".safetensors":
         encoder, device = load_encoder(Path(encoder))[0], device or ("cuda" if torch.cuda.is_available() else "cpu")
     elif isinstance(encoder, (str, PathLike, np.ndarray, Tensor)):
-        return as_features(
-            read_embeddings(encoder, features), None if images is None else len(images), "the embeddings"
-        )
+        rows = None if images is None else len(images)
+        return as_features(read_embeddings(encoder, features), rows, "the embeddings")
     if not callable(encoder):
-        raise InputError(
-            f"encoder must be a torch module, a callable, a path or an array; got {type(encoder).__name__}."
-        )
+        got = type(encoder).__name__
+        raise InputError(f"encoder must be a torch module, a callable, a path or an array; got {got}.")
     if images is None:
         raise InputError("images must be given, (n, H, W[, C]) or rows (n, d); only ready-made embeddings do without.")
     if isinstance(encoder, nn.Module):
@@ -90,8 +82,8 @@ def extract(
         compute = partial(_through_callable, encoder, images, batch)
     else:
         raise InputError(
-            f"device is for torch modules; got device={str(device)!r} with {_called(encoder)}, which computes where "
-            "it likes."
+            f"device is for torch modules; got device={str(device)!r} with {_called(encoder)}, "
+            "which computes where it likes."
         )
     name = None if cache is False else _name(encoder, cache_key, batch)
     if name is not None:
@@ -104,28 +96,23 @@ def extract(
     return compute()
 
 
-def _through_module(
-    encoder: nn.Module, images: Array, batch: int | None, device: Device, precision: str
-) -> NDArray[np.float32]:
-    size = batch or max(1, PIXELS // math.prod(images.shape[1:3]))
-    home = next(chain(encoder.parameters(), encoder.buffers()), torch.empty(0)).device
+def _through_module(encoder: nn.Module, images: Array, batch: int | None, device: Device, precision: str) -> Features:
+    size, home = batch or max(1, PIXELS // math.prod(images.shape[1:3])), weights_of(encoder).device
     if device is not None:
         encoder.to(device)
+    parts = []
     try:
-        parts = [
+        for start in _starts(len(images), size):
             # a copy: torch takes neither maps of files nor mirrored views
-            embed(encoder, torch.from_numpy(images[start : start + size].copy()), batch=size, precision=precision)
-            .cpu()
-            .numpy()
-            for start in _starts(len(images), size)
-        ]
+            part = torch.from_numpy(images[start : start + size].copy())
+            parts.append(embed(encoder, part, batch=size, precision=precision).cpu().numpy())
     finally:
         if device is not None:
             encoder.to(home)
     return as_features(np.concatenate(parts), len(images), "the encoder's features")
 
 
-def _through_callable(encoder: Callable[[Any], Any], images: Any, batch: int | None) -> NDArray[np.float32]:
+def _through_callable(encoder: Callable[[Any], Any], images: Any, batch: int | None) -> Features:
     if not len(images):
         raise InputError("images must have at least one row; got none.")
     size = batch or len(images)
@@ -164,10 +151,8 @@ def _folder(cache: str | PathLike[str] | Literal[False] | None) -> Path:
 def _comparable(images: Any) -> Array:
     array = to_numpy(images)
     if array.dtype.kind not in "buifU":
-        raise InputError(
-            f"only features of numbers or texts can be kept; got {type(images).__name__} of {array.dtype}. Use "
-            "cache=False."
-        )
+        got = f"{type(images).__name__} of {array.dtype}"
+        raise InputError(f"only features of numbers or texts can be kept; got {got}. Use cache=False.")
     return array
 
 

@@ -21,13 +21,10 @@ def oracle_knn_accuracy(
     temperature: float = 0.1,
     chunk: int = 1000,
 ) -> float:
-    """Share of the test rows (m, d) whose class the k nearest of the training rows (n, d) vote for; computed where
-    `train` is.
-    """
+    """The share of test rows (m, d) whose class the k nearest training rows (n, d) vote for; on their device."""
     if train.ndim != 2 or test.ndim != 2 or train.shape[1] != test.shape[1]:
-        raise InputError(
-            f"features must be (n, d) and (m, d) of one width; got {tuple(train.shape)} and {tuple(test.shape)}."
-        )
+        got = f"{tuple(train.shape)} and {tuple(test.shape)}"
+        raise InputError(f"features must be (n, d) and (m, d) of one width; got {got}.")
     if k > len(train):
         raise InputError(f"k must be at most the number of training rows, {len(train)}; got {k}.")
     bank, labels = F.normalize(train.float(), dim=1), y_true_train.to(train.device).long()

@@ -1,8 +1,7 @@
 """Self-supervised pretraining: from images alone to an encoder, by a recipe that needs no labels.
 
-The loop is `naysay.learning`'s: a run with a folder continues from the folder's checkpoint and ends as if never
-interrupted, and several processes take the steps of one, to rounding, so that a run may go on with more or fewer of
-them than it was begun with.
+The loop is `naysay.learning`'s: a run with a folder continues from its checkpoint and ends as if never interrupted,
+and several processes take the steps of one, to rounding, so that a run may go on with more or fewer than it began with.
 """
 
 import time

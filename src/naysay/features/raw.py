@@ -18,15 +18,13 @@ from naysay.errors import InputError
 from naysay.seeds import stream
 
 BLOCK = 1 << 17  # numbers summed at a time: a megabyte of float64, which stays in the processor's cache
-# numbers multiplied at a time: on a busy machine many small products wait for threads more than they compute
-PRODUCT = 1 << 22
+PRODUCT = 1 << 22  # numbers multiplied at a time: on a busy machine small products wait more than they compute
 EXACT = 1024  # columns up to which the covariance is decomposed exactly
 OVERSAMPLE, POWERS = 32, 6  # of the randomised decomposition: columns beside those asked for, and rounds of refinement
 
 
 def standardise(x: Any) -> NDArray[np.float32]:
-    """Columns of mean 0 and standard deviation 1 (n, d) float32, from numbers (n, d) or images (n, H, W) or (n, H, W,
-    C).
+    """Columns of mean 0 and standard deviation 1 (n, d) float32, from numbers (n, d) or images (n, H, W[, C]).
 
     The deviation is that of the rows themselves (over n); a constant column becomes 0. `x` is left as it is.
     """
@@ -40,19 +38,17 @@ def standardise(x: Any) -> NDArray[np.float32]:
 
 
 def pca(x: Any, n_components: int, seed: int = 0) -> NDArray[np.float32]:
-    """The first principal components (n, n_components) float32 of numbers (n, d) or images (n, H, W[, C]), pixels in
-    [0, 1].
+    """The first principal components (n, n_components) float32 of numbers (n, d) or images (n, H, W[, C]) in [0, 1].
 
-    Columns are centred, not scaled: for columns of different units pca(standardise(x), ...). Of each component the sign
-    is such that its largest weight is positive. Beyond 1,024 columns the decomposition is a randomised one, from the
-    stream of `seed`.
+    Columns are centred, not scaled: for columns of different units pca(standardise(x), ...). A component's sign makes
+    its largest weight positive. Beyond 1,024 columns the decomposition is randomised, from the stream of `seed`.
     """
     x = as_numbers(x)
     mean, _ = _moments(x)
     if not 1 <= n_components <= min(len(x), len(mean)):
         raise InputError(
-            f"n_components must be between 1 and {min(len(x), len(mean))}, the smaller of rows and columns; got "
-            f"{n_components}."
+            f"n_components must be between 1 and {min(len(x), len(mean))}, the smaller of rows and columns; "
+            f"got {n_components}."
         )
     axes = _exact_axes(x, mean) if len(mean) <= EXACT else _random_axes(x, mean, n_components, seed)
     axes = axes[:, :n_components]
@@ -82,9 +78,7 @@ def to_numpy(x: Any) -> Array:
 
 
 def _blocks(x: Array, mean: Any = 0.0, size: int = 0) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Block after block of rows: the number of its first row, and the rows (b, d) less the `mean`; pixels are in [0,
-    1].
-    """
+    """Block after block of rows: the number of its first, and the rows (b, d) less the `mean`, pixels in [0, 1]."""
     rows = max(1, (size or BLOCK) * len(x) // x.size)
     for start in range(0, len(x), rows):
         part = x[start : start + rows]

@@ -21,18 +21,15 @@ WITH_COLUMN = re.compile(rf"(.+?(?:{'|'.join(map(re.escape, ('.npz', *PARQUET, *
 
 
 def read_embeddings(source: str | PathLike[str] | Array | Tensor, features: str | Sequence[str] | None = None) -> Array:
-    """The array itself, or what a .npy, .npz, Parquet or CSV file holds; `features` names the column, as does
-    "file.parquet:column".
-    """
+    """The array itself, or what a file holds; `features` names the column, as does "file.parquet:column"."""
     if isinstance(source, (np.ndarray, Tensor)):
         return to_numpy(source)
     named = WITH_COLUMN.fullmatch(fspath(source)) if features is None else None
     path = Path(named[1] if named else source)
     if not path.name.lower().endswith(ENDINGS):
         raise InputError(
-            f"{path} must be an encoder (.safetensors) or embeddings ({', '.join(ENDINGS)}); got the ending "
-            f"{path.suffix!r}. "
-            "A torch module can be given as it is."
+            f"{path} must be an encoder (.safetensors) or embeddings ({', '.join(ENDINGS)}); "
+            f"got the ending {path.suffix!r}. A torch module can be given as it is."
         )
     columns = named[2] if named else features
     return datasets.read(path, **({} if columns is None else {"features": columns})).x
@@ -43,8 +40,8 @@ def as_features(made: Any, rows: int | None, what: str) -> NDArray[np.float32]:
     array = to_numpy(made)
     if array.dtype.kind not in "buif" or array.ndim != 2 or not array.size:
         raise InputError(
-            f"{what} must be numbers (n, d), a row of features for each image; got {array.dtype} of shape "
-            f"{array.shape}."
+            f"{what} must be numbers (n, d), a row of features for each image; "
+            f"got {array.dtype} of shape {array.shape}."
         )
     if rows is not None and len(array) != rows:
         raise InputError(

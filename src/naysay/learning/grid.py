@@ -1,9 +1,7 @@
-"""Grid search by complementary labels alone: every point is trained on the same rows and judged on the same held-out
-ones.
+"""Grid search by complementary labels alone: all points are trained on the same rows and judged on the same others.
 
 Two choices come out, as the paper reports both: by the criterion at each point's last epoch, and by its best epoch. The
-points are independent of each other, so that an engine's workers can train them (see `naysay.engine`), several at a
-time.
+points are independent of each other, so that an engine's workers (see `naysay.engine`) can train several at a time.
 """
 
 import dataclasses
@@ -78,8 +76,8 @@ def choose(histories: Sequence[Sequence[Figures]], criterion: str = "ure-accurac
     """The points to take, from each point's per-epoch figures ("held_out" by `criterion`); the first of equals."""
     if not histories or not all(histories):
         raise InputError(
-            "choosing needs at least one run, each with at least one epoch; got "
-            f"{[len(history) for history in histories]}."
+            "choosing needs at least one run, each with at least one epoch; "
+            f"got {[len(history) for history in histories]}."
         )
     sign = -1 if selection.criterion(criterion).higher_is_better else 1
     score = [[sign * figures["held_out"] for figures in history] for history in histories]
@@ -99,8 +97,8 @@ def search(
 ) -> Searched:
     """Train every config and choose. `folder` gets one run folder per point; `options` go to `train`.
 
-    run: `map`, or `partial(engine.each, started)` for the workers of an engine; the data then goes to them once, not
-    once per point.
+    run: `map`, or `partial(engine.each, started)` for an engine's workers, to whom the data then goes once, not once
+    per point.
     """
     configs = tuple(configs)
     place = None if folder is None else Path(folder).absolute()  # a worker may stand elsewhere
@@ -108,10 +106,6 @@ def search(
     return Searched(configs, trained, choose([one.history for one in trained], held_out.criterion))
 
 
-def _point(
-    config: Config, *, x: Any, comp: Any, held_out: HeldOut, folder: Path | None, options: dict[str, Any]
-) -> Trained:
-    place = (
-        None if folder is None else folder / f"lr{config.learning_rate:g}-wd{config.weight_decay:g}-seed{config.seed}"
-    )
-    return train(config, x, comp, held_out=held_out, folder=place, **options)
+def _point(config: Config, *, x: Any, comp: Any, held_out: HeldOut, folder: Path | None, options: Any) -> Trained:
+    name = f"lr{config.learning_rate:g}-wd{config.weight_decay:g}-seed{config.seed}"
+    return train(config, x, comp, held_out=held_out, folder=None if folder is None else folder / name, **options)

@@ -38,8 +38,8 @@ class Predictor:
         """The representation (n, d) before the last layer."""
         if not hasattr(self.model, "represent"):
             raise InputError(
-                f"{type(self.model).__name__} has no method represent(x) -> (n, d); give it one, or use a model of "
-                "naysay.models."
+                f"{type(self.model).__name__} has no method represent(x) -> (n, d); "
+                "give it one, or use a model of naysay.models."
             )
         return torch.cat([self.model.represent(part).float() for part in self._inputs(x)])  # type: ignore[operator]  # checked above
 
@@ -59,10 +59,7 @@ class Predictor:
             )
         device = self.normaliser.mean.device
         self.model.eval()
-        with (
-            torch.no_grad(),
-            torch.autocast(device.type, torch.bfloat16, enabled=self.config.mixed(device)),
-        ):
+        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=self.config.mixed(device)):
             for part in x.split(BATCH):
                 yield self.normaliser(part.to(device))
 
@@ -86,10 +83,10 @@ class Predictor:
 
     @classmethod
     def load(cls, path: str | Path, model: nn.Module | None = None, device: torch.device | str = "cpu") -> Self:
-        """The predictor of a file that `save` wrote, or of a run folder's checkpoint.safetensors (last epoch) or
-        best.safetensors.
+        """The predictor of a file that `save` wrote.
 
-        A model that is not of naysay.models must be given as `model`, to take the weights.
+        A run folder's checkpoint.safetensors (last epoch) and best.safetensors are such files too. A model that is not
+        of naysay.models must be given as `model`, to take the weights.
         """
         tensors, meta = folder.load(Path(path))
         config, shape = Config.from_dict(meta["config"]), tuple(meta["input_shape"])
@@ -98,8 +95,8 @@ class Predictor:
         state = {name.removeprefix("model."): tensor for name, tensor in tensors.items() if name.startswith("model.")}
         if {n: t.shape for n, t in state.items()} != {n: t.shape for n, t in model.state_dict().items()}:
             raise InputError(
-                f"{path} holds the weights of another model than {type(model).__name__}; pass the model it was "
-                "trained with."
+                f"{path} holds the weights of another model than {type(model).__name__}; "
+                "pass the model it was trained with."
             )
         model.load_state_dict(state)
         normaliser = Normaliser(tensors["normaliser.mean"], tensors["normaliser.deviation"])

@@ -1,8 +1,6 @@
-"""Records: what a run was and how it went, as JSON lines: one "run" line, one "epoch" line per epoch, one "result"
-line.
+"""Records: what a run was and how it went, as JSON lines: one "run" line, an "epoch" line per epoch, one "result" line.
 
-The checkpoint holds the same epoch figures, and a resumed run writes the file anew from them: no epoch is missing or
-doubled.
+The checkpoint holds the same figures, and a resumed run writes the file anew from them: no epoch is missing or doubled.
 """
 
 import datetime
@@ -49,20 +47,16 @@ def environment(device: torch.device, processes: int) -> dict[str, Any]:
 def processor() -> str:
     """The CPU's name, as the system calls it."""
     listed = Path("/proc/cpuinfo")
-    names = (
-        [line.partition(":")[2].strip() for line in listed.read_text().splitlines() if line.startswith("model name")]
-        if listed.exists()
-        else []
-    )
+    lines = listed.read_text().splitlines() if listed.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
 
 
 def clean(figures: Mapping[str, Any]) -> Figures:
     """Figures as JSON has them: tensors and numpy numbers become Python's, and what is not a number becomes null."""
     plain = {name: value.item() if hasattr(value, "item") else value for name, value in figures.items()}
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in plain.items()
-    }
+    missing = {name: None for name, value in plain.items() if isinstance(value, float) and not math.isfinite(value)}
+    return plain | missing
 
 
 def rewrite(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -84,30 +78,19 @@ def read(path: str | Path) -> list[Figures]:
 
 @contextmanager
 def progress(epochs: int, done: int, enabled: bool | None = None) -> Iterator[Callable[[Figures], None]]:
-    """A function to call with each epoch's figures; it draws a bar on a terminal (or where `enabled`), and nothing
-    elsewhere.
-    """
+    """A function to call with each epoch's figures, which draws a bar: on a terminal, or as `enabled` says."""
     if not wanted(enabled):
         yield lambda figures: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-    columns = (
-        "training",
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[figures]}"),
-    )
-    with bar(*columns) as shown:
+    text = TextColumn("{task.fields[figures]}")
+    with bar("training", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), text) as shown:
         task = shown.add_task("", total=epochs, completed=done, figures="")
 
         def show(figures: Figures) -> None:
-            told = {
-                name: value
-                for name, value in figures.items()
-                if isinstance(value, float) and name not in ("learning_rate", "seconds")
-            }
-            shown.update(task, advance=1, figures="  ".join(f"{name} {value:.4g}" for name, value in told.items()))
+            numbers = {name: value for name, value in figures.items() if isinstance(value, float)}
+            told = [f"{name} {numbers[name]:.4g}" for name in numbers if name not in ("learning_rate", "seconds")]
+            shown.update(task, advance=1, figures="  ".join(told))
 
         yield show

@@ -1,7 +1,6 @@
 """Rows as a model takes them: checked, on the device, and normalised by the training rows' own statistics.
 
-Images are (n, H, W) or (n, H, W, C), channels last as in `naysay.datasets`, and stay uint8 until a batch is taken;
-tables are (n, d) floats.
+Images (n, H, W) or (n, H, W, C), channels last, stay uint8 until a batch is taken; tables are (n, d) floats.
 """
 
 from dataclasses import dataclass
@@ -27,13 +26,13 @@ def as_inputs(x: Any) -> Tensor:
     x = torch.as_tensor(x)
     if x.ndim not in (2, 3, 4) or not len(x):
         raise InputError(
-            "x must be a table (n, d) or images (n, H, W) or (n, H, W, C) with at least one row; got shape "
-            f"{tuple(x.shape)}."
+            "x must be a table (n, d) or images (n, H, W) or (n, H, W, C) with at least one row; "
+            f"got shape {tuple(x.shape)}."
         )
     if x.ndim == 4 and x.shape[3] > 4 >= x.shape[1]:
         raise InputError(
-            f"images must have their channels last, (n, H, W, C); got shape {tuple(x.shape)}. Use x.transpose(0, 2, "
-            "3, 1)."
+            f"images must have their channels last, (n, H, W, C); got shape {tuple(x.shape)}. "
+            "Use x.transpose(0, 2, 3, 1)."
         )
     if x.ndim == 2 or x.dtype != torch.uint8:
         x = x.float()
@@ -49,28 +48,21 @@ def input_shape(x: Tensor) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Normaliser:
-    """What a model is fed: (value - mean) / deviation per channel or feature, images in [0, 1] before that and channels
-    first after.
-    """
+    """(value - mean) / deviation per channel or feature: images are in [0, 1] before that, and channels first after."""
 
     mean: Tensor
     deviation: Tensor
 
     @classmethod
     def of(cls, x: Tensor, enabled: bool = True) -> Self:
-        """From the rows of `x` themselves; a constant channel or feature keeps the deviation 1. Disabled: mean 0,
-        deviation 1.
-        """
+        """From the rows of `x`; a constant channel or feature keeps the deviation 1. Disabled: mean 0, deviation 1."""
         size = x.shape[-1]
         if not enabled:
             return cls(torch.zeros(size, device=x.device), torch.ones(size, device=x.device))
-        axes, count = tuple(range(x.ndim - 1)), x.numel() // size
-        total = torch.stack([_unit(part).double().sum(axes) for part in torch.split(x, CHUNK)]).sum(0)
-        mean = total / count
-        square = torch.stack([(_unit(part).double() - mean).square().sum(axes) for part in torch.split(x, CHUNK)]).sum(
-            0
-        )
-        deviation = (square / count).sqrt()
+        axes, count, parts = tuple(range(x.ndim - 1)), x.numel() // size, torch.split(x, CHUNK)
+        mean = torch.stack([_unit(part).double().sum(axes) for part in parts]).sum(0) / count
+        squares = torch.stack([(_unit(part).double() - mean).square().sum(axes) for part in parts])
+        deviation = (squares.sum(0) / count).sqrt()
         return cls(mean.float(), torch.where(deviation > 1e-8 * (1 + mean.abs()), deviation, 1).float())
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -15,9 +15,7 @@ from naysay.processes import ALONE, Processes
 
 
 class ViewNorm(nn.Module):
-    """Takes the place of a BatchNorm1d or BatchNorm2d: rows (views * batch, C, ...), statistics over each run of
-    `batch` rows.
-    """
+    """Stands for a BatchNorm1d or 2d: rows (views * batch, C, ...), with statistics over each run of `batch` rows."""
 
     running_mean: Tensor
     running_var: Tensor
@@ -37,10 +35,8 @@ class ViewNorm(nn.Module):
         views = len(x) // self.batch
         y = x.float().reshape(views, self.batch, *x.shape[1:])
         over = (1, *range(3, y.ndim))
-        # one pass of sums: activations are within a few spreads of zero, so the difference of moments is safe in
-        # float32
-        mean = y.mean(over, keepdim=True)
-        square = (y * y).mean(over, keepdim=True)
+        # one pass of sums: activations are a few spreads from zero, so the difference of moments is safe in float32
+        mean, square = y.mean(over, keepdim=True), (y * y).mean(over, keepdim=True)
         if self.processes.size > 1:
             mean, square = self.processes.mean(torch.stack([mean, square]))
         var = (square - mean * mean).clamp_min(0)
@@ -62,9 +58,7 @@ class ViewNorm(nn.Module):
 
 
 def norm_by_view(module: nn.Module, batch: int, processes: Processes = ALONE) -> nn.Module:
-    """`module` with each of its batch norms replaced, in place, by a ViewNorm over runs of `batch` rows (in each
-    process).
-    """
+    """`module`, each of its batch norms replaced in place by a ViewNorm over runs of `batch` rows (in each process)."""
     for name, child in module.named_children():
         if isinstance(child, (nn.BatchNorm1d, nn.BatchNorm2d)):
             setattr(module, name, ViewNorm(child, batch, processes))

@@ -23,8 +23,7 @@ from naysay.seeds import torch_stream
 TRIES = 10  # torchvision draws area and ratio this often before it falls back to the whole image
 DRAWS = 2 * TRIES + 13  # tries, place (2), flip, jitter at all, strengths (4), order (4), grey
 GREY = (0.2989, 0.587, 0.114)  # ITU-R 601-2 luma
-# of CIFAR-10's training pixels; any fixed numbers would do
-MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)  # of CIFAR-10's pixels; any fixed numbers would do
 
 
 def draw_moves(n: int, crop: int, flip: bool, seed: int, epoch: int) -> Tensor:
@@ -82,17 +81,14 @@ def normalise(x: Tensor) -> Tensor:
 def to_float(images: Tensor) -> Tensor:
     """uint8 images (n, H, W) or (n, H, W, C) as floats (n, C, H, W) in [0, 1]."""
     if images.dtype != torch.uint8 or images.ndim not in (3, 4):
-        raise InputError(
-            f"images must be uint8, (n, H, W) or (n, H, W, C); got {images.dtype} of shape {tuple(images.shape)}."
-        )
+        got = f"{images.dtype} of shape {tuple(images.shape)}"
+        raise InputError(f"images must be uint8, (n, H, W) or (n, H, W, C); got {got}.")
     x = images if images.ndim == 4 else images[..., None]
     return x.permute(0, 3, 1, 2).float() / 255
 
 
 def make_views(images: Tensor, draws: Tensor, view: View) -> Tensor:
-    """One view (n, C, size, size) of each image (n, H, W, C) uint8, given its uniform numbers (n, DRAWS); normalised
-    floats.
-    """
+    """One view (n, C, size, size), normalised, of each image (n, H, W, C) uint8 by its uniform numbers (n, DRAWS)."""
     x = to_float(images)
     u = draws.unbind(1)
     flip, apply, strength, order, grey = u[22], u[23], draws[:, 24:28], draws[:, 28:32], u[32]
@@ -107,13 +103,10 @@ def make_views(images: Tensor, draws: Tensor, view: View) -> Tensor:
     return normalise(x)
 
 
-def crop_boxes(
-    tries: Tensor, place: Tensor, image: tuple[int, int], view: View
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def crop_boxes(tries: Tensor, place: Tensor, image: tuple[int, int], view: View) -> tuple[Tensor, ...]:
     """Top, left, height and width (n,) of each crop of an image (height, width), whole pixels.
 
-    The first of the tries (n, 2 * TRIES), areas then ratios, that fits the image is put at `place` (n, 2), down and
-    across.
+    The first of the tries (n, 2 * TRIES), areas then ratios, that fits is put at `place` (n, 2), down and across.
     """
     (height, width), (down, across) = image, place.unbind(1)
     area = height * width * (view.scale[0] + (view.scale[1] - view.scale[0]) * tries[:, :TRIES])
@@ -135,9 +128,7 @@ def crop_boxes(
 
 
 def filter_weights(start: Tensor, length: Tensor, source: int, size: int, mirror: Tensor) -> Tensor:
-    """Weights (n, size, source) that resample the pixels [start, start + length) of an axis to `size`, mirrored where
-    asked.
-    """
+    """Weights (n, size, source) that resample pixels [start, start + length) of an axis to `size`, or its mirror."""
     out = torch.arange(size, device=start.device, dtype=start.dtype).expand(len(start), size)
     out = torch.where(mirror[:, None], size - 1 - out, out)
     scale = (length / size)[:, None]
@@ -155,14 +146,9 @@ def luma(x: Tensor) -> Tensor:
 
 
 def colour_jitter(x: Tensor, strength: Tensor, order: Tensor, view: View) -> Tensor:
-    """Brightness, contrast, saturation and hue, each image in its own order: that of its four numbers in `order` (n,
-    4).
-    """
-    amounts = (view.brightness, view.contrast, view.saturation)
-    factor = [
-        (max(0.0, 1 - a) + (1 + a - max(0.0, 1 - a)) * strength[:, i])[:, None, None, None]
-        for i, a in enumerate(amounts)
-    ]
+    """Brightness, contrast, saturation and hue, each image in its own order: that of its numbers in `order` (n, 4)."""
+    reach = [(max(0.0, 1 - a), 1 + a) for a in (view.brightness, view.contrast, view.saturation)]
+    factor = [(low + (high - low) * strength[:, i])[:, None, None, None] for i, (low, high) in enumerate(reach)]
     shift = (view.hue * (2 * strength[:, 3] - 1))[:, None, None]
     colour = x.shape[1] == 3
     rank = (order[:, None, :] < order[:, :, None]).sum(2)  # of each operation: how many come before it
@@ -185,12 +171,8 @@ def shift_hue(x: Tensor, shift: Tensor) -> Tensor:
     value = torch.maximum(torch.maximum(red, green), blue)
     chroma = value - torch.minimum(torch.minimum(red, green), blue)
     safe = torch.where(chroma == 0, torch.ones_like(chroma), chroma)
-    sixth = torch.where(
-        value == red,
-        (green - blue) / safe,
-        torch.where(value == green, (blue - red) / safe + 2, (red - green) / safe + 4),
-    )
-    sixth = sixth + 6 * shift
+    sixth = torch.where(value == green, (blue - red) / safe + 2, (red - green) / safe + 4)
+    sixth = torch.where(value == red, (green - blue) / safe, sixth) + 6 * shift
     # back to colours in closed form: each channel falls from the value by the chroma over a trapezium of the circle
     channels = []
     for offset in (5.0, 3.0, 1.0):

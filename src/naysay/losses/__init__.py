@@ -28,17 +28,13 @@ __all__ = [
     "trainable_transition",
 ]
 
-_FWD = surrogate.forward_correction
-_INVERSE = unbiased.ordinary_weights
+_FWD, _THROUGH = surrogate.forward_correction, estimates.decode_through
+_RISKS, _INVERSE = unbiased.class_risks, unbiased.ordinary_weights
 _ROWS: tuple[Loss, ...] = (
     Separable("pc", "Ishida et al. 2017", pairwise.comparison, saturates=True),
     Separable("ure", "Ishida et al. 2019", unbiased.unbiased, uses_T=True, prepare=_INVERSE),
-    PerClassRisk(
-        "ure-nn", "Ishida et al. 2019", unbiased.class_risks, unbiased.non_negative, uses_T=True, prepare=_INVERSE
-    ),
-    PerClassRisk(
-        "ure-ga", "Ishida et al. 2019", unbiased.class_risks, unbiased.gradient_ascent, uses_T=True, prepare=_INVERSE
-    ),
+    PerClassRisk("ure-nn", "Ishida et al. 2019", _RISKS, unbiased.non_negative, uses_T=True, prepare=_INVERSE),
+    PerClassRisk("ure-ga", "Ishida et al. 2019", _RISKS, unbiased.gradient_ascent, uses_T=True, prepare=_INVERSE),
     Separable("scl-nl", "Chou et al. 2020", surrogate.negative_learning, takes_eps=True),
     Separable("scl-exp", "Chou et al. 2020", surrogate.exponential, saturates=True),
     Separable("fwd", "Yu et al. 2018", _FWD, uses_T=True, takes_eps=True),
@@ -50,10 +46,8 @@ _ROWS: tuple[Loss, ...] = (
     PerInstance("mcl-exp", "Feng et al. 2020", multiple.exponential, saturates=True),
     PerInstance("mcl-log", "Feng et al. 2020", multiple.logarithmic, takes_eps=True),
     Separable("cpe-i", "Lin & Lin 2023", estimates.direct, decode=estimates.decode_direct),
-    Separable("cpe-f", "Lin & Lin 2023", _FWD, uses_T=True, takes_eps=True, decode=estimates.decode_through),
-    Separable(
-        "cpe-t", "Lin & Lin 2023", _FWD, uses_T=True, learns_T=True, takes_eps=True, decode=estimates.decode_through
-    ),
+    Separable("cpe-f", "Lin & Lin 2023", _FWD, uses_T=True, takes_eps=True, decode=_THROUGH),
+    Separable("cpe-t", "Lin & Lin 2023", _FWD, uses_T=True, learns_T=True, takes_eps=True, decode=_THROUGH),
 )
 LOSSES = {row.name: row for row in _ROWS}
 
@@ -75,8 +69,7 @@ def compute(name: str, logits: Tensor, comp: Tensor, T: Any = None, *, eps: floa
     if logits.ndim != 2 or logits.shape != comp.shape:
         raise InputError(
             f"logits and comp must both be (n, K), one column per class; got {tuple(logits.shape)} and "
-            f"{tuple(comp.shape)}. "
-            "For class numbers use naysay.labels.from_indices(y, n_classes)."
+            f"{tuple(comp.shape)}. For class numbers use naysay.labels.from_indices(y, n_classes)."
         )
     if eps and not loss.takes_eps:
         takers = ", ".join(row.name for row in _ROWS if row.takes_eps)
@@ -87,9 +80,7 @@ def compute(name: str, logits: Tensor, comp: Tensor, T: Any = None, *, eps: floa
 
 
 def predict(name: str, logits: Tensor, T: Any = None) -> Tensor:
-    """The class (n,) that a model trained with this loss predicts: the largest logit, or for cpe-* the nearest row of
-    T.
-    """
+    """The class (n,) that a model of this loss predicts: the largest logit, or for cpe-* the nearest row of T."""
     return get(name).decode(logits, _checked(T, logits.shape[1]).to(logits))
 
 
@@ -99,9 +90,7 @@ def trainable_transition(T: Any) -> TrainableTransition:
 
 
 def prepare(name: str, T: Any, like: Tensor) -> Tensor:
-    """What the loss's `terms` need of T (K, K), uniform by default, checked: done once, in the dtype and on the device
-    of logits `like`.
-    """
+    """What the loss's `terms` need of T (K, K; None: uniform), checked, once; of dtype and device of logits `like`."""
     return get(name).prepare(_checked(T, like.shape[1])).to(like)
 
 

@@ -1,8 +1,7 @@
 """Complementary probability estimates (Lin & Lin 2023): estimate how likely each label is to be named, then decode.
 
 The estimate is a distribution over labels; the prediction is the class whose row of T is nearest to it in the L1
-distance. cpe-i takes softmax(g) itself as the estimate, cpe-f takes T^T p, and cpe-t trains T along, starting from the
-one given.
+distance. cpe-i takes softmax(g) itself as the estimate, cpe-f takes T^T p, and cpe-t trains T along, from the given T.
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Logarithms of probabilities without the probabilities: what keeps a confidently wrong prediction's gradient alive.
 
-Where p_k rounds to 1, log(1 - p_k) computed from p_k is -inf and its gradient NaN; from the other logits it is an
-ordinary number.
+Where p_k rounds to 1, log(1 - p_k) from p_k is -inf and its gradient NaN; from the other logits it is a plain number.
 """
 
 import math

@@ -11,9 +11,7 @@ def order_preserving(logits: Tensor, T: Tensor) -> Tensor:
 
 
 def weighted(logits: Tensor, T: Tensor) -> Tensor:
-    """The reweighted form: L times p_k softmax(1 / softmax(-g))_k, which favours labels the model still believes in,
-    (n, K).
-    """
+    """L times p_k softmax(1 / softmax(-g))_k, (n, K): favours labels that the model still believes in."""
     loss = order_preserving(logits, T)
     ratio = loss.clamp(max=LARGEST_LOG_RATIO).exp()  # 1 / softmax(-g)
     return loss * logits.softmax(1) * ratio.softmax(1)

@@ -1,6 +1,4 @@
-"""Pairwise comparison: the named class should score below every other (Ishida, Niu, Hu, Sugiyama 2017, with the sigmoid
-loss).
-"""
+"""Pairwise comparison by the sigmoid loss: the named class scores below all others (Ishida, Niu, Hu, Sugiyama 2017)."""
 
 from torch import Tensor
 

@@ -1,7 +1,7 @@
-"""Surrogates of the complementary 0-1 loss (Chou, Niu, Lin, Sugiyama 2020) and forward correction (Yu, Liu, Gong, Tao
-2018).
+"""Surrogates of the complementary 0-1 loss (Chou, Niu, Lin, Sugiyama 2020), and forward correction.
 
-Both are biased on purpose, and have far less variance than unbiased estimates.
+Forward correction is that of Yu, Liu, Gong and Tao (2018). All are biased on purpose, and have far less variance than
+unbiased estimates.
 """
 
 from torch import Tensor

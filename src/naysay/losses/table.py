@@ -1,8 +1,8 @@
 """What a loss is: a frozen row of the table.
 
-Most losses are a matrix `L[i, k] = loss of "instance i is not class k"`: with labels z an instance's loss is `sum_k
-z[i, k] L[i, k]`, so soft labels need no second definition. The batch's loss is always `combine(terms(logits, comp,
-prepared).mean(0))`, in two steps, so that several processes can average the mean before it is combined.
+Most losses are a matrix `L[i, k] = loss of "instance i is not class k"`: with labels z an instance's loss is
+`sum_k z[i, k] L[i, k]`, so soft labels need no second definition. The batch's loss is always
+`combine(terms(logits, comp, prepared).mean(0))`, so that several processes can average the mean before it is combined.
 """
 
 from abc import ABC, abstractmethod
@@ -36,8 +36,7 @@ class Loss(ABC):
     name: str
     paper: str
     _: KW_ONLY
-    # the formula needs to know how labels come about; the others assume nothing, or uniform labels
-    uses_T: bool = False
+    uses_T: bool = False  # the formula needs to know how labels come about; others assume nothing, or uniform labels
     learns_T: bool = False  # T is a parameter that is trained along (see trainable_transition)
     saturates: bool = False  # bounded: by the formula itself, the gradient of a confidently wrong prediction vanishes
     takes_eps: bool = False  # published code adds 1e-6 inside a logarithm
@@ -76,9 +75,7 @@ class PerInstance(Loss):
 
 @dataclass(frozen=True)
 class PerClassRisk(Loss):
-    """A loss of the batch's K ordinary-class risks, (logits, comp, prepared) -> (n, K), joined by `join`: not a sum
-    over instances.
-    """
+    """A loss of K ordinary-class risks, (logits, comp, prepared) -> (n, K), joined by `join`: no sum over instances."""
 
     risks: Callable[[Tensor, Tensor, Tensor], Tensor]
     join: Callable[[Tensor], Tensor]

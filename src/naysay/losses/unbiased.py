@@ -1,9 +1,7 @@
-"""Unbiased risk estimates (Ishida, Niu, Menon, Sugiyama 2019): the mean over complementary labels of L equals the
-ordinary risk.
+"""Unbiased risk estimates (Ishida, Niu, Menon, Sugiyama 2019): the mean of L over labels equals the ordinary risk.
 
-With l_j = -log p_j the cross entropy of class j, `sum_k T[y, k] L[., k] = l_y` holds exactly, which is what unbiased
-means. L has negative parts, so a flexible model can push it to -infinity; `ure-nn` and `ure-ga` hold it back per
-ORDINARY class.
+With l_j = -log p_j the cross entropy of class j, `sum_k T[y, k] L[., k] = l_y` holds exactly: that is unbiased. L has
+negative parts, so a flexible model can push it to -infinity; `ure-nn` and `ure-ga` hold it back per ORDINARY class.
 """
 
 import torch
@@ -23,9 +21,7 @@ def unbiased(logits: Tensor, T_inverse: Tensor) -> Tensor:
 
 
 def class_risks(logits: Tensor, comp: Tensor, T_inverse: Tensor) -> Tensor:
-    """(z Tinv)_j l_j (n, K): its mean over the batch is r_j, the estimated risk of ordinary class j; sum_j r_j is the
-    URE.
-    """
+    """(z Tinv)_j l_j (n, K): its batch mean is r_j, the estimated risk of ordinary class j, and sum_j r_j the URE."""
     return -(comp @ T_inverse) * logits.log_softmax(1)
 
 
@@ -35,7 +31,5 @@ def non_negative(risks: Tensor) -> Tensor:
 
 
 def gradient_ascent(risks: Tensor) -> Tensor:
-    """What the step minimises: sum_j r_j while all are positive, else sum_j max(0, -r_j), which lifts the negative ones
-    back.
-    """
+    """What the step minimises: sum_j r_j while all are positive, else sum_j max(0, -r_j), to lift the negative ones."""
     return torch.where((risks < 0).any(), (-risks).clamp(min=0).sum(), risks.sum())

@@ -80,9 +80,7 @@ MODELS = {
 
 
 def build(name: str, input_shape: Shape, n_classes: int, seed: int = 0, **options: int) -> Classifier:
-    """The model `name` for inputs of `input_shape`, (d,) or (C, H, W), its weights drawn from the stream "model" of
-    `seed`.
-    """
+    """The model `name` for inputs of shape (d,) or (C, H, W), its weights drawn from the stream "model" of `seed`."""
     if name not in MODELS:
         raise unknown("model", name, MODELS)
     row = MODELS[name]

@@ -24,17 +24,15 @@ __all__ = ["METHODS", "Graph", "build", "check", "from_arrays", "from_csr", "que
 
 METHODS = ("auto", "exact", "approximate")
 POOR = 0.95  # of recall, below which a warning says so
-# rows: so long as the exact graph of 512 columns takes two cores about a minute (docs/PERFORMANCE.md)
-EXACT_UP_TO = 200_000
+EXACT_UP_TO = 200_000  # rows: the exact graph of 512 columns then takes two cores about a minute (docs/PERFORMANCE.md)
 
 
 def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean") -> Graph:
     """The graph of the k nearest other rows of every row of `features` (n, d).
 
-    features: a numpy array, a torch tensor, or a memory-mapped `.npy` file, also one larger than memory (then
-    approximate). A CUDA tensor is searched on its GPU, always exactly. The graph is where the features are.
-    method: "exact"; "approximate", whose graph carries its recall, measured on a sample; "auto" is exact up to
-    EXACT_UP_TO rows.
+    features: an array, a tensor, or a memory-mapped `.npy` file, also one larger than memory (then approximate).
+    A CUDA tensor is searched on its GPU, always exactly. The graph is where the features are.
+    method: "exact"; "approximate" (the graph carries its recall in a sample); "auto", exact up to EXACT_UP_TO rows.
     metric: "euclidean", or "cosine": the Euclidean metric between rows scaled to length 1.
     """
     if method not in METHODS:
@@ -45,8 +43,8 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
     if device.type == "cuda":
         if method == "approximate":
             raise InputError(
-                f"The approximate search runs on a CPU; got features on {device}. Use method='exact', or "
-                "features.cpu()."
+                f"The approximate search runs on a CPU; got features on {device}. "
+                "Use method='exact', or features.cpu()."
             )
         from naysay.neighbors import exact_gpu
 
@@ -55,8 +53,7 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
     if method == "exact" and on_disk:
         raise InputError(
             f"The exact search needs the rows in memory; got a file of {_bytes(rows) / 2**30:.1f} GiB as float32, "
-            "over a quarter of "
-            "this machine's memory. Use method='approximate'."
+            "over a quarter of this machine's memory. Use method='approximate'."
         )
     if method == "exact" or (method == "auto" and not on_disk and len(rows) <= EXACT_UP_TO):
         from naysay.neighbors import exact_cpu
@@ -67,16 +64,15 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
     indices, distances, recall = approximate.search(rows, k, on_disk=on_disk)
     if recall < POOR:
         warnings.warn(
-            f"A sample shows that the approximate graph has {recall:.0%} of the nearest neighbours: these rows form "
-            "few clusters. "
-            "Use method='exact' if that is too few.",
+            f"A sample shows that the approximate graph has {recall:.0%} of the nearest neighbours: "
+            "these rows form few clusters. Use method='exact' if that is too few.",
             stacklevel=2,
         )
     return Graph(indices, distances, metric, "approximate", recall).to(device)
 
 
 def query(features: Any, new: Any, k: int, metric: str = "euclidean") -> Graph:
-    """The k nearest rows of `features` (n, d) to each row of `new` (m, d), exact: a graph of m rows that points into n."""
+    """The exact k nearest rows of `features` (n, d) to each row of `new` (m, d): a graph of m rows pointing into n."""
     rows, asking = open_rows(features, metric), open_rows(new, metric, "new")
     if rows.d != asking.d:
         raise InputError(f"new must have the {rows.d} columns that features has; got {asking.d}.")
@@ -96,9 +92,9 @@ def query(features: Any, new: Any, k: int, metric: str = "euclidean") -> Graph:
 
 def _is_large_file(features: Any, rows: Rows) -> bool:
     """Whether the features are a memory map that would fill more than a quarter of the machine's memory."""
-    return (
-        isinstance(features, np.memmap) and _bytes(rows) > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4
-    )
+    if not isinstance(features, np.memmap):
+        return False
+    return _bytes(rows) > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4
 
 
 def _bytes(rows: Rows) -> int:

@@ -1,5 +1,4 @@
-"""Approximate neighbours for many rows, in memory or on disk: look in the nearest clusters, then ask the neighbours'
-neighbours.
+"""Approximate neighbours for many rows, in memory or on disk: nearest clusters first, then neighbours' neighbours.
 
 Rows are sorted into blocks by cluster (`blocks`). Each row is compared with its own block and those of the PROBES
 nearest centres, by the products and the filter of the exact search. What lies across a border is found afterwards as in
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.lib.format import open_memmap
 from torch import Tensor
 
 from naysay.errors import InputError
@@ -34,16 +34,13 @@ from naysay.seeds import stream
 
 PROBES = 8  # blocks that a row looks into
 GOAL, LEAST = 0.985, 0.98  # recall in the sample that steers: to aim at, and below which to go on with more effort
-# neighbours (and as many that have the row as neighbour) asked, and how many each names
-NARROW, WIDE = (16, 32), (32, 64)
+NARROW, WIDE = (16, 32), (32, 64)  # neighbours (and as many fans, see `kernels`) asked, and how many each names
 STEER, JUDGE = 300, 1000  # rows of the two samples: the recall of the second has a standard error below 0.003
 PART = 8192
 
 
 def search(rows: Rows, k: int, *, on_disk: bool = False) -> tuple[Tensor, Tensor, float]:
-    """Indices and squared distances (n, k) of most of the k nearest other rows, and the share of these that a sample
-    shows.
-    """
+    """Indices and squared distances (n, k) of most of the k nearest other rows, and their share in a sample."""
     size = max(BLOCK, 8 * (k + 1))
     if len(rows) < 4 * size:
         return *search_exactly(rows.read().numpy(), k), 1.0
@@ -63,18 +60,13 @@ def search(rows: Rows, k: int, *, on_disk: bool = False) -> tuple[Tensor, Tensor
 
 def _arrange(rows: Rows, order: Any, folder: Path | None) -> Any:
     """The rows (n, d) in that order, in memory or in a file of the folder."""
-    shape = len(rows), rows.d
-    needed = 4 * shape[0] * shape[1]
+    shape, needed = (len(rows), rows.d), 4 * len(rows) * rows.d
     if folder is not None and (free := shutil.disk_usage(folder).free) < needed:
         raise InputError(
             f"The approximate search of a large file needs {needed / 2**30:.1f} GiB for a sorted copy; "
             f"got {free / 2**30:.1f} GiB free in {folder.parent}. Set TMPDIR to a folder on a larger disk."
         )
-    arranged = (
-        np.empty(shape, np.float32)
-        if folder is None
-        else np.lib.format.open_memmap(folder / "rows.npy", "w+", np.float32, shape)
-    )
+    arranged = np.empty(shape, np.float32) if folder is None else open_memmap(folder / "rows.npy", "w+", "f4", shape)
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     # read in the order in which they lie and written where they belong: disks are slower at reading here and there
@@ -104,9 +96,7 @@ def _look_into_blocks(side: Any, codes: Codes, edges: Any) -> None:
 
 
 def _descend(side: Any, codes: Codes, order: Any, sample: Any, furthest: Any) -> None:
-    """Ask the neighbours' neighbours until the sample has GOAL of its own, wider when that helps little, and no longer
-    than it helps.
-    """
+    """Ask neighbours' neighbours until the sample has GOAL of its own, wider if that helps little, while it helps."""
     n = len(order)
     places = np.empty(n, np.int32)
     places[order] = np.arange(n, dtype=np.int32)
@@ -121,9 +111,7 @@ def _descend(side: Any, codes: Codes, order: Any, sample: Any, furthest: Any) ->
 
 
 def _ask_around(side: Any, codes: Codes, places: Any, before: Any, fans: int, depth: int) -> Any:
-    """One pass of `kernels.ask_around` over all rows; `before` and what comes back are the lists (n, k) of
-    `kernels.list_near`.
-    """
+    """One pass of `kernels.ask_around` over all rows; `before` and the result: lists (n, k) of `kernels.list_near`."""
     from naysay.neighbors import kernels
 
     n, k = side.heaps.shape
@@ -138,9 +126,8 @@ def _ask_around(side: Any, codes: Codes, places: Any, before: Any, fans: int, de
         kernels.list_near(side.heaps, places, start, min(start + PART, n), before, near, seen(start))
 
     def ask(start: int) -> None:
-        kernels.ask_around(
-            side, codes.codes.numpy(), start, min(start + PART, n), near, liked_by, min(depth, k), seen(start)
-        )
+        stop, plain = min(start + PART, n), codes.codes.numpy()
+        kernels.ask_around(side, plain, start, stop, near, liked_by, min(depth, k), seen(start))
 
     run_all(range(0, n, PART), list_near, "asking neighbours")
     liked_by = kernels.find_fans(near, min(fans, k))

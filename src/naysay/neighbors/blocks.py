@@ -21,9 +21,7 @@ SAMPLE_PER_CLUSTER = 64
 
 
 def cluster_order(rows: Rows, n_clusters: int, rounds: int = 3) -> tuple[Any, Any]:
-    """The row numbers (n,) sorted by cluster along the chain, and where each cluster begins and the last ends
-    (n_clusters + 1,).
-    """
+    """The row numbers (n,) sorted by cluster along the chain, and the clusters' edges in them (n_clusters + 1,)."""
     draw = torch_stream(0, "neighbors/clusters")
     sample = Rows(rows.read(torch.randperm(len(rows), generator=draw)[: SAMPLE_PER_CLUSTER * n_clusters].sort().values))
     centres = sample.numbers[torch.randperm(len(sample), generator=draw)[:n_clusters]].clone()
@@ -39,7 +37,7 @@ def cluster_order(rows: Rows, n_clusters: int, rounds: int = 3) -> tuple[Any, An
 
 
 def near_pairs_first(rows: Any, edges: Any) -> Any:
-    """All pairs (I, J), I <= J, of the blocks between `edges`, those with the nearest centres first: (pairs, 2) int64."""
+    """All pairs (I, J), I <= J, of the blocks between `edges`, the nearest centres first: (pairs, 2) int64."""
     centres = block_centres(rows, edges)
     first, second = torch.triu_indices(len(centres), len(centres))
     apart = torch.cdist(centres, centres)[first, second]

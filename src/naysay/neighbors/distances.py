@@ -1,5 +1,4 @@
-"""Squared distances between given pairs of rows on any torch device: the float64 sum of squared differences, rounded
-once to float32.
+"""Squared distances of given pairs of rows on any device: float64 sums of squared differences, rounded to float32 once.
 
 On CUDA with Triton one kernel reads each row once; elsewhere torch forms the differences, in parts that fit.
 """
@@ -13,9 +12,7 @@ PART = 2**25  # differences formed at once, 256 MiB of float64
 
 
 def measure(columns: Tensor, lines: Tensor, picked: Tensor) -> Tensor:
-    """float32 (m, w) squared distances of each line (m, d) to the columns (n, d) whose numbers are in `picked` (m, w)
-    int64.
-    """
+    """float32 (m, w) squared distances of each line (m, d) to its columns, of (n, d), in `picked` (m, w) int64."""
     if columns.device.type == "cuda" and find_spec("triton"):
         from naysay.neighbors.distances_triton import measure_fused
 

@@ -1,4 +1,4 @@
-"""`distances.measure` as one Triton kernel: gather, subtract, square and sum without writing the differences anywhere."""
+"""`distances.measure` as one Triton kernel: gather, subtract, square and sum; the differences are written nowhere."""
 
 import torch
 import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -19,9 +19,8 @@ def _kernel(columns, lines, picked, out, width, d: tl.constexpr, SLOTS: tl.const
         places = start + tl.arange(0, STRIDE)
         inside = places < d
         own = tl.load(lines + line * d + places, mask=inside, other=0.0).to(tl.float64)
-        other = tl.load(
-            columns + which[:, None] * d + places[None, :], mask=taken[:, None] & inside[None, :], other=0.0
-        ).to(tl.float64)
+        at = columns + which[:, None] * d + places[None, :]
+        other = tl.load(at, mask=taken[:, None] & inside[None, :], other=0.0).to(tl.float64)
         # rows past the end of `picked` are not stored, columns past d are 0 on both sides
         difference = other - own[None, :]
         total += tl.sum(difference * difference, axis=1)

@@ -9,22 +9,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from naysay.neighbors.blocks import cluster_order, even_edges, near_pairs_first
 from naysay.neighbors.proposals import Codes, choose, encode, find_centre, multiply, true_float32
-from naysay.neighbors.rows import Rows
+from naysay.neighbors.rows import Found, Rows
 from naysay.neighbors.schedule import run, run_all
 from naysay.progress import track
 
 BLOCK = 1024
 CLUSTER_FROM = 4 * BLOCK  # fewer rows are done sooner than sorted
-# finer products pay when more than 8 k distances a row and 2 % of all comparisons were measured
-IDEAL, WASTEFUL = 8, 0.02
+IDEAL, WASTEFUL = 8, 0.02  # finer products pay when more than 8 k distances a row and 2 % of all pairs were measured
 
 
-def search(rows: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
-    """The k nearest other rows of each of the float32 rows (n, d): int32 indices and float32 squared distances (n, k).
+def search(rows: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None = None) -> Found:
+    """The k nearest other rows of each of the float32 rows (n, d): indices and squared distances (n, k).
 
     block and dtype change the time and not the result. dtype: of the codes; None takes the faster, and changes to the
     finer one when too many of its proposals are wrong.
@@ -53,19 +51,14 @@ def search(rows: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None =
     with true_float32():
         for compared_here, measured_here in track(run(pairs, set, work), len(pairs), "finding neighbours"):
             compared, measured = compared + 2 * compared_here, measured + measured_here
-            if (
-                dtype is None
-                and state[0].dtype == torch.int8
-                and measured > IDEAL * k * len(rows) + WASTEFUL * compared
-            ):
+            too_many = measured > IDEAL * k * len(rows) + WASTEFUL * compared
+            if dtype is None and state[0].dtype == torch.int8 and too_many:
                 finer = encode(rows, centre, torch.float32)
                 state = finer, state[1]._replace(scale=finer.scale, half=finer.half, residual=finer.residual)
     return read_heaps(state[1].heaps, order)
 
 
-def search_among(
-    rows: Any, new: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None = None
-) -> tuple[Tensor, Tensor]:
+def search_among(rows: Any, new: Any, k: int, *, block: int = BLOCK, dtype: torch.dtype | None = None) -> Found:
     """The k nearest of the float32 rows (n, d) to each of the new rows (m, d): indices and squared distances (m, k)."""
     centre = find_centre(torch.from_numpy(rows)).numpy()
     dtype = dtype or choose(rows.shape[1])
@@ -101,7 +94,7 @@ def make_side(rows: Any, ids: Any, codes: Codes, k: int) -> Any:
     return kernels.Side(rows, ids.astype(np.int32), codes.scale, codes.half, codes.residual, bound, heaps)
 
 
-def read_heaps(heaps: Any, places: Any) -> tuple[Tensor, Tensor]:
+def read_heaps(heaps: Any, places: Any) -> Found:
     """Indices and squared distances (n, k), nearest first, of heap i at row places[i]."""
     from naysay.neighbors import kernels
 

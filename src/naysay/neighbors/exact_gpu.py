@@ -1,5 +1,4 @@
-"""Exact neighbours on a GPU, in torch: tensor-core products propose, float64 sums decide, and the result of each row is
-proven.
+"""Exact neighbours on a GPU, in torch: tensor-core products propose, float64 sums decide, and every row is proven.
 
 `proposals_gpu` has the products and the proof. A row for which the proof fails is done again with more columns, and at
 last with all. The same code runs on any torch device with float64, a CPU's included. Memory is the rows, twice their
@@ -21,6 +20,7 @@ from naysay.neighbors.proposals_gpu import (
     tensor_cores,
     typical_bound,
 )
+from naysay.neighbors.rows import Found
 from naysay.progress import track
 
 PRODUCTS = 2**29  # products held at once: 2 GiB of float32
@@ -28,23 +28,17 @@ GROWTH, TINY, FLOOR = 1 + 2.0**-20, 2.0**-72, 1e-36  # as in `kernels`
 EMPTY = 0x7F800000_7FFFFFFF
 
 
-def search(rows: Tensor, k: int, *, products: int = PRODUCTS, width: int = WIDTH) -> tuple[Tensor, Tensor]:
-    """The k nearest other rows of each of the float32 rows (n, d): int32 indices and float32 squared distances (n, k),
-    on their device.
-    """
+def search(rows: Tensor, k: int, *, products: int = PRODUCTS, width: int = WIDTH) -> Found:
+    """The k nearest other rows of each of the float32 rows (n, d): indices and squared distances (n, k)."""
     return _search(rows, rows, k, itself=True, products=products, width=width)
 
 
-def search_among(
-    rows: Tensor, new: Tensor, k: int, *, products: int = PRODUCTS, width: int = WIDTH
-) -> tuple[Tensor, Tensor]:
+def search_among(rows: Tensor, new: Tensor, k: int, *, products: int = PRODUCTS, width: int = WIDTH) -> Found:
     """The k nearest of the float32 rows (n, d) to each of the new rows (m, d): indices and squared distances (m, k)."""
     return _search(rows, new, k, itself=False, products=products, width=width)
 
 
-def _search(
-    columns: Tensor, lines: Tensor, k: int, *, itself: bool, products: int, width: int
-) -> tuple[Tensor, Tensor]:
+def _search(columns: Tensor, lines: Tensor, k: int, *, itself: bool, products: int, width: int) -> Found:
     n, m, device = len(columns), len(lines), columns.device
     centre = find_centre(columns)
     asking = make_asking(lines, centre)
@@ -74,9 +68,7 @@ def _search(
 
 
 def _decide(columns: Tensor, lines: Tensor, values: Tensor, picked: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k smallest keys (r, k) among the picked columns, in order, and the distance to the last as an upper bound
-    (r,) float64.
-    """
+    """The k smallest keys (r, k) of the picked columns, sorted, and the last one's distance rounded up (r,) float64."""
     keys = _keys(measure(columns, lines, picked.clamp(max=len(columns) - 1)), picked)
     keys = torch.where(values > NOWHERE / 2, keys, EMPTY)
     keys = keys.topk(k, dim=1, largest=False).values if keys.shape[1] > k else keys.sort(1).values

@@ -19,8 +19,7 @@ def from_arrays(
     columns: int | None = None,
     recall: float | None = None,
 ) -> Graph:
-    """The graph of index and distance arrays (n, k) that somebody else built, checked and put in order (distance, then
-    index).
+    """The graph of index and distance arrays (n, k), checked and put in order (by distance, then by index).
 
     squared: False where the distances are plain ones, as scikit-learn's are; they are squared here.
     columns: the number of rows pointed into, where these are not the n rows themselves.
@@ -37,10 +36,8 @@ def from_arrays(
         )
     # checked before the narrowing to int32, which would wrap a huge index into a valid one
     check_range(found, columns)
-    lengths = lengths.to(torch.float32)
-    graph = Graph(
-        *_ordered(found.to(torch.int32), lengths if squared else lengths.square()), metric, "given", recall, columns
-    )
+    lengths = lengths.to(torch.float32) if squared else lengths.to(torch.float32).square()
+    graph = Graph(*_ordered(found.to(torch.int32), lengths), metric, "given", recall, columns)
     check(graph)
     return graph
 
@@ -59,16 +56,10 @@ def from_csr(matrix: Any, *, squared: bool = True, metric: str = "euclidean", re
             f"A graph must store the same number of neighbours, at least one, in every row; got {got}. "
             "Keep each row's k nearest (and stored zeros: don't call eliminate_zeros)."
         )
-    n, columns = csr.shape
-    shape = (n, int(degrees[0]))
-    return from_arrays(
-        csr.indices.reshape(shape),
-        csr.data.reshape(shape),
-        squared=squared,
-        metric=metric,
-        columns=None if n == columns else columns,
-        recall=recall,
-    )
+    (n, into), k = csr.shape, int(degrees[0])
+    indices, distances = csr.indices.reshape(n, k), csr.data.reshape(n, k)
+    columns = None if n == into else into
+    return from_arrays(indices, distances, squared=squared, metric=metric, columns=columns, recall=recall)
 
 
 def _ordered(indices: Tensor, distances: Tensor) -> tuple[Tensor, Tensor]:

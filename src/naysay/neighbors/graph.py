@@ -2,8 +2,7 @@
 
 Every row has the same number of neighbours, so the graph is two (n, k) tensors and no pointers. Equal distances are
 ordered by index. In a graph of a set with itself a row is never its own neighbour, by position: exact duplicates of a
-row do stay. A graph that somebody else built comes in through `foreign`, a saved one through `Graph.load`; both check
-it.
+row do stay. A graph built elsewhere comes in through `foreign`, a saved one through `Graph.load`; both check it.
 """
 
 import os
@@ -29,10 +28,8 @@ class Graph:
     indices: (n, k) int32, the neighbours' row numbers. distances: (n, k) float32, SQUARED, never falling along a row.
     metric: "euclidean", or "cosine": squared distances between rows of length 1, which are 2 - 2 * cosine.
     method: how it was found ("exact", "approximate", or "given" for a foreign graph).
-    recall: the share of true neighbours found; 1.0 for exact, measured on a sample for approximate, None where nobody
-    measured.
-    columns: the number of rows that the indices point into; None means the n rows themselves, no row being its own
-    neighbour.
+    recall: the share of true neighbours found: 1.0 for exact, that of a sample for approximate, None if not measured.
+    columns: the number of rows that the indices point into; None: the n rows themselves, none its own neighbour.
     """
 
     indices: Tensor
@@ -61,13 +58,8 @@ class Graph:
         """Whether both graphs hold the same neighbours, distances and description, bit for bit."""
         if not isinstance(other, Graph):
             return NotImplemented
-        same = (self.metric, self.method, self.recall, self.columns) == (
-            other.metric,
-            other.method,
-            other.recall,
-            other.columns,
-        )
-        return same and torch.equal(self.indices, other.indices) and torch.equal(self.distances, other.distances)
+        same = torch.equal(self.indices, other.indices) and torch.equal(self.distances, other.distances)
+        return same and self._about == other._about
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -75,29 +67,24 @@ class Graph:
         """One line: sizes and origin, not the numbers."""
         among = "" if self.columns is None else f" among {self.columns}"
         recall = "" if self.recall is None else f", recall={self.recall:.4f}"
-        return (
-            f"Graph({self.n} rows, {self.k} neighbours{among}, {self.metric}, {self.method}{recall}, on {self.device})"
-        )
+        what = f"{self.n} rows, {self.k} neighbours{among}, {self.metric}, {self.method}{recall}"
+        return f"Graph({what}, on {self.device})"
 
     def to(self, device: torch.device | str) -> Self:
         """The same graph with its tensors on `device`."""
         return self._with(self.indices.to(device), self.distances.to(device))
 
     def nearest(self, k: int) -> Self:
-        """The graph of the k nearest of the neighbours that are here; one build for the largest k serves all smaller
-        ones.
-        """
+        """The graph of the k nearest of these neighbours: one build for the largest k serves all smaller ones."""
         if not 1 <= k <= self.k:
             raise InputError(
-                f"k must be between 1 and the graph's {self.k} neighbours; got {k}. Build a graph with at least that "
-                "many."
+                f"k must be between 1 and the graph's {self.k} neighbours; got {k}. "
+                "Build a graph with at least that many."
             )
         return self._with(self.indices[:, :k].contiguous(), self.distances[:, :k].contiguous())
 
     def to_csr(self) -> Any:
-        """A scipy CSR matrix (n, columns) of float32 squared distances; columns within a row stay nearest first, zeros
-        stay stored.
-        """
+        """A scipy CSR matrix (n, columns) of float32 squared distances, rows nearest first, zeros stored."""
         from scipy.sparse import csr_matrix
 
         pointers = np.arange(self.n + 1, dtype=np.int64) * self.k
@@ -107,9 +94,8 @@ class Graph:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a safetensors file; the file appears whole or not at all."""
-        about = {"metric": self.metric, "method": self.method, "recall": self.recall, "columns": self.columns}
         arrays = {"indices": self.indices, "distances": self.distances}
-        tensors.save(Path(path), arrays, about, format=FORMAT, key="graph")
+        tensors.save(Path(path), arrays, self._about, format=FORMAT, key="graph")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -125,20 +111,21 @@ class Graph:
         check(graph)
         return graph
 
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {"metric": self.metric, "method": self.method, "recall": self.recall, "columns": self.columns}
+
     def _with(self, indices: Tensor, distances: Tensor) -> Self:
-        return type(self)(indices, distances, self.metric, self.method, self.recall, self.columns)
+        return type(self)(indices, distances, **self._about)
 
 
 def check(graph: Graph) -> None:
-    """Raise InputError unless the graph is what `Graph` says: whole, in range, no row twice, no self, finite and in
-    order.
-    """
+    """Raise InputError unless the graph is as `Graph` says: whole, in range, none twice, no self, finite, in order."""
     if graph.metric not in METRICS:
         raise unknown("metric", graph.metric, METRICS)
-    if graph.indices.dtype != torch.int32 or graph.distances.dtype != torch.float32:
-        raise InputError(
-            f"A graph holds int32 indices and float32 distances; got {graph.indices.dtype} and {graph.distances.dtype}."
-        )
+    kinds = graph.indices.dtype, graph.distances.dtype
+    if kinds != (torch.int32, torch.float32):
+        raise InputError(f"A graph holds int32 indices and float32 distances; got {kinds[0]} and {kinds[1]}.")
     if graph.indices.ndim != 2 or graph.indices.shape != graph.distances.shape or 0 in graph.indices.shape:
         raise InputError(
             "A graph's indices and distances must have one shape (n, k); "
@@ -147,21 +134,21 @@ def check(graph: Graph) -> None:
     check_range(graph.indices, graph.columns)
     if not bool(((graph.distances >= 0) & graph.distances.isfinite()).all()):
         raise InputError(
-            "A graph's distances must be finite and not negative; got NaN, inf or a negative one. Are they "
-            "similarities?"
+            "A graph's distances must be finite and not negative; got NaN, inf or a negative one. "
+            "Are they similarities?"
         )
     if not bool((graph.distances.diff(dim=1) >= 0).all()):
         raise InputError(
-            "A graph's distances must not fall along a row; got rows out of order. Use naysay.neighbors.from_arrays, "
-            "which sorts."
+            "A graph's distances must not fall along a row; got rows out of order. "
+            "Use naysay.neighbors.from_arrays, which sorts."
         )
     if graph.columns is None:
         own = torch.arange(graph.n, device=graph.device, dtype=torch.int32)[:, None]
         selfish = int((graph.indices == own).any(1).sum())
         if selfish:
             raise InputError(
-                f"No row may be its own neighbour; got {selfish} rows that are. Drop the row itself (its position, "
-                "not distance 0)."
+                f"No row may be its own neighbour; got {selfish} rows that are. "
+                "Drop the row itself (its position, not distance 0)."
             )
     twice = int((graph.indices.sort(dim=1).values.diff(dim=1) == 0).any(1).sum())
     if twice:

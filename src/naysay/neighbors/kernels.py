@@ -16,8 +16,7 @@ from numba import njit
 
 EMPTY = np.int64(0x7F800000_7FFFFFFF)  # infinitely far, the last index: any real key is smaller
 CHUNK = 32  # columns tested at once
-# the rows look among the columns; both look among each other; a block looks within itself
-APART, TOGETHER, ITSELF = 0, 1, 2
+APART, TOGETHER, ITSELF = 0, 1, 2  # rows look among columns; both look among each other; a block looks within itself
 GROWTH = np.float32(1 + 2.0**-20)  # covers the roundings of a square root, two sums and a square
 FLOOR = np.float32(1e-36)  # a hundred of the smallest normal float32, for processors that flush what is smaller to zero
 TINY = np.float32(2.0**-72)  # two rows whose float32 squared distance is 0 are no further apart than this
@@ -73,58 +72,51 @@ def replace_largest(heap: Array, key: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def encode_int8(
-    rows: Array, centre: Array, margin: float, codes: Array, scale: Array, half: Array, residual: Array
-) -> None:
+def encode_int8(rows: Array, c: Array, margin: float, codes: Array, scale: Array, half: Array, rho: Array) -> None:
     """q, s, h and rho of each row: x - c is s q and an error of length at most rho."""
     for i in range(rows.shape[0]):
         largest = 0.0
         for p in range(rows.shape[1]):
-            largest = max(largest, abs(np.float64(rows[i, p]) - np.float64(centre[p])))
+            largest = max(largest, abs(np.float64(rows[i, p]) - np.float64(c[p])))
         s = np.float64(np.float32(largest / 127.0))
         inverse = 1.0 / s if s > 0 else 0.0
         error, length, offset = 0.0, 0.0, 0.0
         for p in range(rows.shape[1]):
-            value = np.float64(rows[i, p]) - np.float64(centre[p])
+            value = np.float64(rows[i, p]) - np.float64(c[p])
             code = min(max(np.rint(value * inverse), -127.0), 127.0)
             codes[i, p] = np.int8(code)
             error += (value - s * code) ** 2
             length += code * code
-            offset += value * value + np.float64(centre[p]) ** 2
+            offset += value * value + np.float64(c[p]) ** 2
         scale[i] = s
         half[i] = s * s * length / 2 * (1 - margin)
-        # the second term: subtracting the centre rounds in float64 too, and a residual of exactly zero has to cover
-        # that
-        residual[i] = np.sqrt(error) * (1 + 1e-6) + 2.0**-44 * np.sqrt(offset)
+        # the second term: subtracting c rounds in float64 too, which a residual of zero has to cover
+        rho[i] = np.sqrt(error) * (1 + 1e-6) + 2.0**-44 * np.sqrt(offset)
 
 
 @njit(nogil=True, cache=True)
-def encode_float32(
-    rows: Array, centre: Array, margin: float, codes: Array, scale: Array, half: Array, residual: Array
-) -> None:
+def encode_float32(rows: Array, c: Array, margin: float, codes: Array, scale: Array, half: Array, rho: Array) -> None:
     """The same with q = x - c rounded to float32, and s = 1."""
     for i in range(rows.shape[0]):
         error, length, offset = 0.0, 0.0, 0.0
         for p in range(rows.shape[1]):
-            value = np.float64(rows[i, p]) - np.float64(centre[p])
+            value = np.float64(rows[i, p]) - np.float64(c[p])
             code = np.float32(value)
             codes[i, p] = code
             error += (value - np.float64(code)) ** 2
             length += np.float64(code) ** 2
-            offset += value * value + np.float64(centre[p]) ** 2
+            offset += value * value + np.float64(c[p]) ** 2
         scale[i] = 1
         half[i] = length / 2 * (1 - margin)
-        residual[i] = np.sqrt(error) * (1 + 1e-6) + 2.0**-44 * np.sqrt(offset)
+        rho[i] = np.sqrt(error) * (1 + 1e-6) + 2.0**-44 * np.sqrt(offset)
 
 
 @njit(nogil=True, cache=True)
-def any_reaches(
-    products: Array, scales: Array, halves: Array, leasts: Array, scale: Any, half: Any, least: Any
-) -> bool:
+def any_reaches(line: Array, scales: Array, halves: Array, leasts: Array, scale: Any, half: Any, least: Any) -> bool:
     """Whether any column of a chunk may be among the row's nearest, or the row among that column's nearest."""
     hit = np.int32(0)
     for u in range(CHUNK):
-        value = np.float32(products[u]) * scale * scales[u]
+        value = np.float32(line[u]) * scale * scales[u]
         hit |= np.int32(value - halves[u] >= least) | np.int32(value - leasts[u] >= half)
     return bool(hit != 0)
 
@@ -141,9 +133,7 @@ def count_reaching(values: Array, least: Any) -> int:
 def first_bound(
     products: Array, side: Side, i: int, scales: Array, halves: Array, others: Any, needed: int, margin: float
 ) -> Any:
-    """An upper bound of row i's distance to the `needed`-th nearest of the columns, from the products alone, by
-    bisection.
-    """
+    """A bound above row i's distance to its `needed`-th nearest column, from the products alone, by bisection."""
     # the halves are lowered by the margin; an upper bound needs them above by as much
     raised = np.float32(1 + 3 * margin)
     values = np.empty(products.shape[0], np.float32)
@@ -164,8 +154,7 @@ def first_bound(
 def least_needed(side: Side, i: int, others: Any, first: Any) -> Any:
     """The right side of (2): what row j, of a residual of at most `others`, must reach to be among row i's nearest.
 
-    first: the least of the numbers that row j may have; among many equal rows a later one is no help even at distance
-    0.
+    first: the least number that row j may have; among many equal rows a later one is no help even at distance 0.
     """
     if make_key(0, first) >= side.heaps[i, 0]:
         return np.float32(np.inf)
@@ -182,10 +171,8 @@ def keep(side: Side, i: int, key: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def settle(a: Side, i: int, b: Side, j: int, product: Any, together: bool) -> int:
-    """Measure the pair if (2) holds for row i, or where `together` for row j, and let each that needs it keep it;
-    whether measured.
-    """
+def compare(a: Side, i: int, b: Side, j: int, product: Any, together: bool) -> int:
+    """Measure the pair if (2) holds for row i, or if `together` for row j, and let these keep it; 1 if measured."""
     for_i = product - b.half[j] >= least_needed(a, i, b.residual[j], b.ids[j])
     for_j = together and product - a.half[i] >= least_needed(b, j, a.residual[i], a.ids[i])
     if not (for_i or for_j):
@@ -202,8 +189,7 @@ def settle(a: Side, i: int, b: Side, j: int, product: Any, together: bool) -> in
 def filter_tile(products: Array, a: Side, lines: Array, b: Side, j0: int, margin: float, mode: int) -> int:
     """Let every row of the tile (and, where mode is TOGETHER, every column) take what may be among its k nearest.
 
-    products: (h, w), the codes of a's rows `lines` (h,) with those of b's rows from j0. Gives the number of distances
-    measured.
+    products: (h, w), of the codes of a's rows `lines` (h,) and of b's rows from j0. Gives how many were measured.
     """
     measured, (height, width), k = 0, products.shape, a.heaps.shape[1]
     scales, halves = b.scale[j0 : j0 + width], b.half[j0 : j0 + width]
@@ -222,14 +208,13 @@ def filter_tile(products: Array, a: Side, lines: Array, b: Side, j0: int, margin
         least = least_needed(a, i, furthest, first)
         for c in range(0, width, CHUNK):
             end = min(c + CHUNK, width)
-            if end - c == CHUNK and not any_reaches(
-                line[c:end], scales[c:end], halves[c:end], leasts[c:end], scale, half, least
-            ):
+            full = end - c == CHUNK
+            if full and not any_reaches(line[c:end], scales[c:end], halves[c:end], leasts[c:end], scale, half, least):
                 continue
             for u in range(c, end):
                 value = np.float32(line[u]) * scale * scales[u]
                 if (value - halves[u] >= least or value - leasts[u] >= half) and not (mode == ITSELF and i == j0 + u):
-                    measured += settle(a, i, b, j0 + u, value, mode == TOGETHER)
+                    measured += compare(a, i, b, j0 + u, value, mode == TOGETHER)
                     least = least_needed(a, i, furthest, first)
                     if mode == TOGETHER:
                         leasts[u] = least_needed(b, j0 + u, furthest_line, first_line)
@@ -248,16 +233,14 @@ def multiply(a: Array, b: Array) -> Any:
 @njit(nogil=True, cache=True)
 def offer(side: Side, codes: Array, i: int, j: int) -> None:
     """Let row i keep row j of the same set if it is among its k nearest; codes: (n, d)."""
-    settle(side, i, side, j, multiply(codes[i], codes[j]) * side.scale[i] * side.scale[j], False)
+    compare(side, i, side, j, multiply(codes[i], codes[j]) * side.scale[i] * side.scale[j], False)
 
 
 @njit(nogil=True, cache=True)
 def list_near(heaps: Array, places: Array, start: int, stop: int, before: Array, near: Array, seen: Array) -> None:
-    """Write to near[start:stop] the places of each row's neighbours, nearest first, ~place for those that were there
-    before.
+    """Write to near[start:stop] the places of each row's neighbours, nearest first; ~place if it was in `before`.
 
-    before: (n, k) as `near`, or (n, 0). places: (n,) where a row of that number is. seen: (n,) scratch of the calling
-    thread.
+    before: (n, k) as `near`, or (n, 0). places: (n,) where the row of a number is. seen: (n,) scratch of the thread.
     """
     for i in range(start, stop):
         for known in before[i]:
@@ -270,9 +253,7 @@ def list_near(heaps: Array, places: Array, start: int, stop: int, before: Array,
 
 @njit(nogil=True, cache=True)
 def find_fans(near: Array, f: int) -> Array:
-    """(n, f): the first f rows that have each row as a neighbour, those to which it is nearer in rank first; ~row if so
-    before.
-    """
+    """(n, f): up to f rows that have each row as a neighbour, by its rank among theirs; ~row if it was so before."""
     n, k = near.shape
     fans, count = np.full((n, f), NOBODY), np.zeros(n, np.int32)
     for u in range(k):
@@ -288,12 +269,10 @@ def find_fans(near: Array, f: int) -> Array:
 def ask_around(
     side: Side, codes: Array, start: int, stop: int, near: Array, fans: Array, depth: int, seen: Array
 ) -> None:
-    """Offer to each row of start..stop the rows that it is a neighbour of, and the `depth` nearest of these and of its
-    f nearest.
+    """Offer to each row of start..stop its fans, and the `depth` nearest of these and of its f nearest.
 
     A way of two steps that were both there before was gone before. near: from `list_near`; fans: (n, f) from
-    `find_fans`.
-    seen: (n,) scratch of the calling thread, in which none of start..stop is.
+    `find_fans`; seen: (n,) scratch of the calling thread, in which none of start..stop is.
     """
     f = fans.shape[1]
     for i in range(start, stop):

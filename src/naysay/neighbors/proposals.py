@@ -6,8 +6,8 @@ distance by at most |r_i| + |r_j|, so
 
     | |x_i - x_j| - |s_i q_i - s_j q_j| |  <=  rho_i + rho_j                                    (1)
 
-and a row j that lies within t of row i satisfies |s_i q_i - s_j q_j|^2 <= (t + rho_i + rho_j)^2, which with h = |s q|^2
-/ 2 reads
+and a row j that lies within t of row i satisfies |s_i q_i - s_j q_j|^2 <= (t + rho_i + rho_j)^2,
+which with h = |s q|^2 / 2 reads
 
     s_i s_j <q_i, q_j> - h_j  >=  h_i - (t + rho_i + rho_j)^2 / 2                               (2)
 
@@ -15,13 +15,13 @@ The left side is what a matrix product gives. With t an upper bound of the dista
 nearest found so far), the columns that fail (2) need not be measured, and those that pass are measured exactly. The
 centre changes nothing in (1), and shortens the rows, hence the residuals.
 
-Roundings. Evaluating (2) in float32 makes fewer than 16 roundings (u = 2^-24) of numbers no larger than h_i + h_j, for
-|s_i s_j <q_i, q_j>| <= |s_i q_i| |s_j q_j| <= h_i + h_j. The product itself is exact for int8 (integers below 2^31 for rows shorter than
-MAX_INT8), and for float32 off by at most gamma |q_i| |q_j|, gamma = d u / (1 - d u), in whatever order a library sums
-(Higham, Accuracy and Stability of Numerical Algorithms, 3.1). Both are at most margin (h_i + h_j) with margin = 16 u +
-gamma, so (2) with each h lowered to (1 - margin) h rejects nothing that belongs to the result; that is the h which
-`Codes` holds. Growing the reach by kernels.GROWTH covers the roundings of the reach itself, FLOOR covers numbers that
-underflow.
+Roundings. Evaluating (2) in float32 makes fewer than 16 roundings (u = 2^-24) of numbers no larger than h_i + h_j,
+for |s_i s_j <q_i, q_j>| <= |s_i q_i| |s_j q_j| <= h_i + h_j. The product itself is exact for int8 (integers below
+2^31 for rows shorter than MAX_INT8), and for float32 off by at most gamma |q_i| |q_j|, gamma = d u / (1 - d u), in
+whatever order a library sums (Higham, Accuracy and Stability of Numerical Algorithms, 3.1). Both are at most
+margin (h_i + h_j) with margin = 16 u + gamma, so (2) with each h lowered to (1 - margin) h rejects nothing that belongs
+to the result; that is the h which `Codes` holds. Growing the reach by kernels.GROWTH covers the roundings of the reach
+itself, FLOOR covers numbers that underflow.
 """
 
 import threading
@@ -47,9 +47,7 @@ _ROOM = threading.local()
 
 @dataclass(frozen=True)
 class Codes:
-    """The rows of one set as `codes` q (n, d), int8 or float32, with s, (1 - margin) h and rho of each row (n,)
-    float32.
-    """
+    """A set's rows as `codes` q (n, d), int8 or float32, with s, (1 - margin) h and rho of each row (n,) float32."""
 
     codes: Tensor
     scale: Any
@@ -78,8 +76,7 @@ def find_margin(d: int, dtype: torch.dtype) -> float:
 
 
 def find_centre(rows: Tensor) -> Tensor:
-    """A point (d,) amid the rows: the mean of a sample in which the outer twentieths of each column count as their
-    inner edges.
+    """A point (d,) amid the rows: the mean of a sample whose columns are cut at their outer twentieths.
 
     Any point would do; a plain mean is dragged away by one wild row, and all residuals grow.
     """
@@ -92,9 +89,8 @@ def check_size(half: float) -> None:
     """Raise InputError if the largest h is so large that squared distances could leave float32."""
     if not half < LARGEST:
         raise InputError(
-            f"features must be small enough for float32 squared distances; got rows {(2 * half) ** 0.5:.3g} from "
-            "their middle. "
-            "Divide all features by one number."
+            "features must be small enough for float32 squared distances; "
+            f"got rows {(2 * half) ** 0.5:.3g} from their middle. Divide all features by one number."
         )
 
 
@@ -128,7 +124,7 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
 
 @contextmanager
 def true_float32() -> Iterator[None]:
-    """Float32 products in float32, which the proof is for, also where torch has been allowed to round them to bfloat16."""
+    """Float32 products in float32, which the proof is for, also where torch may round them to bfloat16."""
     settings: Any = torch.backends.mkldnn
     settings = settings.matmul  # torch's own annotations don't know it
     before = settings.fp32_precision
@@ -140,19 +136,15 @@ def true_float32() -> Iterator[None]:
 
 
 def choose(d: int) -> torch.dtype:
-    """The faster of the two kinds of code for rows of length d on this machine: int8 where the processor multiplies it
-    fast and right.
-    """
+    """The faster kind of code for rows of length d: int8 where this processor multiplies it fast and right."""
     return torch.int8 if MIN_INT8 <= d < MAX_INT8 and int8_pays() else torch.float32
 
 
 @cache
 def int8_pays() -> bool:
-    """Whether int8 products are exact here and at least 1.5 times as fast as float32, measured once in some 20 ms of
-    one thread.
+    """Whether int8 products are exact here and 1.5 times as fast as float32, measured once in some 20 ms of a thread.
 
-    Without dot-product instructions a library may add pairs of products in 16 bits, which saturate: the extremes are
-    multiplied first.
+    Without dot-product instructions a library may add pairs of products in 16 bits, which saturate: extremes go first.
     """
     extreme = torch.full((256, 512), 127, dtype=torch.int8)
     extreme[1::2, ::2] = -127

@@ -1,17 +1,16 @@
 """Cheap products that propose neighbours on a GPU, and what proves that none was missed.
 
 The idea and the letters are those of `proposals`, with q = x - c rounded to the 11 bits of TF32 and s = 1; bfloat16's 8
-bits would make the products faster and leave many rows unproven, float16 would overflow. For some rows i and all
-columns j
+bits would make the products faster and leave many rows unproven, float16 would overflow. For rows i and all columns j
 
-    value_ij = <q_i, q_j> - g_j,      g_j = (1 - 4 margin) h_j - (1 + 4 margin) (A rho_j + rho_j^2 / 2)                       (3)
+    value_ij = <q_i, q_j> - g_j,      g_j = (1 - 4 margin) h_j - (1 + 4 margin) (A rho_j + rho_j^2 / 2)      (3)
 
 comes out of one matrix product, for g_j cut in three pieces of 11 bits is three more columns of it. The `wanted` > k
-columns of largest value are then measured exactly. Let t be the k-th smallest of these distances, and a = t + rho_i. A
-column left out that belonged to the result would by (2) have <q_i, q_j> - h_j >= h_i - (a + rho_j)^2 / 2, hence, if a
-<= A, and with what the roundings of (3) can take away,
+columns of largest value are then measured exactly. Let t be the k-th smallest of these distances, and a = t + rho_i.
+A column left out that belonged to the result would by (2) have <q_i, q_j> - h_j >= h_i - (a + rho_j)^2 / 2,
+hence, if a <= A, and with what the roundings of (3) can take away,
 
-    value_ij >= (1 - 4 margin) h_i - a^2 / 2                                                                                  (4)
+    value_ij >= (1 - 4 margin) h_i - a^2 / 2                                                                 (4)
 
 so a row whose smallest value taken is below that is proven. The others are done again with more columns, and at last
 with all. A is chosen above the k-th distances of a sample, so that few rows fail by a > A. The margin: codes of 11 bits
@@ -20,8 +19,7 @@ enter a tensor core unchanged, their products are exact, and it adds with at lea
 Where there are no tensor cores true float32 is no worse.
 
 The largest values without sorting all columns: fold them into groups, take each group's maximum, keep the `wanted`
-groups of largest maximum. A column outside these is below the least of those maxima, so the `wanted` largest columns
-are inside.
+groups of largest maximum. A column outside is below the least of those maxima, so the `wanted` largest are inside.
 """
 
 from collections.abc import Iterator
@@ -40,7 +38,7 @@ NOWHERE = -1e38  # the value of columns that are only padding
 
 @dataclass(frozen=True)
 class Codes:
-    """Rows ready to ask or to answer: float32 rows (n, d), codes (n', e) with e >= d + 3, and float64 h and rho (n,)."""
+    """Rows ready to ask or to answer: float32 rows (n, d), codes (n', e), e >= d + 3, and float64 h and rho (n,)."""
 
     rows: Tensor
     codes: Tensor
@@ -53,9 +51,7 @@ def find_margin(d: int) -> float:
 
 
 def round_to_11_bits(numbers: Tensor) -> Tensor:
-    """Float32 numbers with 11 significant bits, as TF32 has: what is cut off is first rounded, away from zero when
-    halfway.
-    """
+    """Float32 numbers rounded to the 11 significant bits of TF32, away from zero when halfway."""
     return ((numbers.float().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
 
 
@@ -106,9 +102,7 @@ def typical_bound(columns: Tensor, asking: Codes, centre: Tensor, k: int) -> Ten
 
 
 def propose(asking: Tensor, answering: Tensor, wanted: int, own: Tensor | None, width: int) -> tuple[Tensor, Tensor]:
-    """The `wanted` largest values (r, wanted) of each asking code and the columns they are at, the columns `own` (r,)
-    left out.
-    """
+    """The `wanted` largest values (r, wanted) of each asking code and their columns, without the columns `own` (r,)."""
     found = []
     for start in range(0, len(answering), width):
         values = asking @ answering[start : start + width].T

@@ -16,11 +16,12 @@ from naysay.neighbors.graph import METRICS
 
 MAX_ROWS = 2**31 - 1
 PART = 65536  # rows checked and normalised at once
+Found = tuple[Tensor, Tensor]  # what a search gives: int32 indices, float32 squared distances; nearest first
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A matrix (n, d) of numbers of any kind, in memory, on a device or on disk, that is read as finite float32 rows."""
+    """A matrix (n, d) of any numbers, in memory, on a device or on disk, that is read as finite float32 rows."""
 
     numbers: Tensor
     unit: bool = False
@@ -44,16 +45,15 @@ class Rows:
             bad = ~part.isfinite().all(1)
             if bool(bad.any()):
                 where = self._number(which, start + int(bad.nonzero()[0]))
-                raise InputError(
-                    f"{self.name} must be finite float32 numbers; got NaN, inf or more than 3.4e38 in row {where}."
-                )
+                got = f"NaN, inf or more than 3.4e38 in row {where}"
+                raise InputError(f"{self.name} must be finite float32 numbers; got {got}.")
             if self.unit:
                 lengths = part.double().square().sum(1, keepdim=True).sqrt()
                 if not bool((lengths > 0).all()):
                     where = self._number(which, start + int((lengths[:, 0] == 0).nonzero()[0]))
                     raise InputError(
-                        f"{self.name} must have no all-zero row for the cosine metric, which needs a direction; got "
-                        f"row {where}."
+                        f"{self.name} must have no all-zero row for the cosine metric, which needs a direction; "
+                        f"got row {where}."
                     )
                 unit[start : start + PART] = part.double() / lengths
         return unit
@@ -63,20 +63,16 @@ class Rows:
 
 
 def open_rows(features: Any, metric: str, name: str = "features") -> Rows:
-    """`features` (n, d), an array, a memory map, a tensor or lists of numbers, checked except for what only reading it
-    shows.
-    """
+    """`features` (n, d): an array, a memory map, a tensor or lists, checked but for what only reading it shows."""
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
     numbers = features.detach() if isinstance(features, Tensor) else _as_tensor(features, name)
     if numbers.ndim != 2 or 0 in numbers.shape:
-        raise InputError(
-            f"{name} must be an (n, d) matrix, one row per instance; got shape {tuple(numbers.shape)}.{_hint(numbers)}"
-        )
+        got = f"{tuple(numbers.shape)}.{_hint(numbers)}"
+        raise InputError(f"{name} must be an (n, d) matrix, one row per instance; got shape {got}")
     if numbers.is_complex() or numbers.is_sparse:
-        raise InputError(
-            f"{name} must be a dense matrix of real numbers; got {numbers.dtype} in {numbers.layout} layout."
-        )
+        got = f"{numbers.dtype} in {numbers.layout} layout"
+        raise InputError(f"{name} must be a dense matrix of real numbers; got {got}.")
     if len(numbers) > MAX_ROWS:
         raise InputError(f"{name} must have at most {MAX_ROWS} rows; got {len(numbers)}. Work on shards.")
     return Rows(numbers, metric == "cosine", name)
@@ -93,9 +89,8 @@ def check_k(k: int, available: int, what: str) -> None:
 def _as_tensor(features: Any, name: str) -> Tensor:
     array = np.asarray(features)
     if array.dtype.kind not in "fiub":
-        raise InputError(
-            f"{name} must be a dense (n, d) matrix of numbers; got {type(features).__name__} of {array.dtype}."
-        )
+        got = f"{type(features).__name__} of {array.dtype}"
+        raise InputError(f"{name} must be a dense (n, d) matrix of numbers; got {got}.")
     # torch has no such numbers, or no such strides
     if not array.dtype.isnative or array.itemsize > 8 or array.dtype.kind == "u" or min(array.strides, default=0) < 0:
         array = array.astype(np.float32)

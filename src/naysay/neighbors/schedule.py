@@ -1,9 +1,8 @@
-"""Jobs that each own some blocks, on all cores, without barriers: a thread takes the first job whose blocks nobody
-holds.
+"""Jobs that own blocks, on all cores, without barriers: a thread takes the first job whose blocks nobody holds.
 
-Numpy, torch and compiled kernels let go of the interpreter lock while they compute, so plain threads suffice. Inside a
-job torch computes on one thread. Nothing waits for the slowest core of every step, which on a busy machine costs more
-than the step.
+Numpy, torch and compiled kernels let go of the interpreter lock while they compute, so plain threads suffice. In a job
+torch computes on one thread. Nothing waits for the slowest core of each step, which on a busy machine costs more than
+the step itself.
 """
 
 import queue
@@ -29,17 +28,13 @@ class Failure:
 
 
 def run_all(jobs: Sequence[Job], work: Callable[[Job], None], doing: str) -> None:
-    """Do `work(job)` for all jobs, none of which shares what it changes with another, under a bar that says what is
-    done.
-    """
+    """Do `work(job)` for all jobs, none of which changes what another uses, under a bar that says what is done."""
     for _ in track(run(jobs, lambda _: set(), work), len(jobs), doing):
         pass
 
 
 def run(jobs: Sequence[Job], owned: Callable[[Job], set[int]], work: Callable[[Job], Result]) -> Iterator[Result]:
-    """The results of `work(job)` as they come, of jobs begun in about the given order; no two at once share a block of
-    `owned(job)`.
-    """
+    """The results of `work(job)` as they come, begun in about that order; no two at once share a block of `owned`."""
     threads = torch.get_num_threads()
     changed, held, stopped = threading.Condition(), set[int](), False
     upcoming, waiting = iter(jobs), list[tuple[Job, set[int]]]()

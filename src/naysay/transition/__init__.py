@@ -1,8 +1,7 @@
-"""Transition: how an ordinary class turns into complementary labels, `T[y, k] = P(k is named as wrong | true class y)`."""
+"""Transition: how a class turns into complementary labels, `T[y, k] = P(k is named as wrong | true class y)`."""
 
 from naysay.transition.matrices import HUMAN, biased, human, noisy, solve, uniform, validate
-from naysay.transition.sampling import oracle_empirical, sample
-from naysay.transition.sharing import explicit_sharing
+from naysay.transition.sampling import explicit_sharing, oracle_empirical, sample
 
 __all__ = [
     "HUMAN",

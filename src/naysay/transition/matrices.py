@@ -1,8 +1,7 @@
 """Transition matrices: uniform, biased, noisy, and those that people and machines were seen to have.
 
 `T` is a float64 (K, K) tensor; row y is the distribution of the label named as wrong when the true class is y, so rows
-sum to 1. The diagonal is 0 unless labels are noisy. float64, because some losses solve with T and T may be
-ill-conditioned.
+sum to 1. The diagonal is 0 unless labels are noisy. In float64, as some losses invert T, which may be ill-conditioned.
 """
 
 import json
@@ -36,8 +35,7 @@ def biased(n_classes: int, strength: str | Sequence[float] = "strong", seed: int
     """Each class has wrong classes it prefers to name: "weak", "strong", or the shares of any number of groups.
 
     For each true class, the wrong classes are dealt at random into groups as equal as can be; a group's share is split
-    evenly. When K-1 is smaller than the number of groups, the shares of the groups that stay empty go to the others in
-    proportion.
+    evenly. Where K-1 is less than the number of groups, the shares of the empty ones go to the others in proportion.
     """
     check_n_classes(n_classes)
     if isinstance(strength, str):
@@ -45,18 +43,12 @@ def biased(n_classes: int, strength: str | Sequence[float] = "strong", seed: int
             raise unknown("strength", strength, STRENGTHS)
         strength = STRENGTHS[strength]
     shares = torch.tensor(list(strength), dtype=torch.float64)
-    if (
-        len(shares) == 0
-        or bool((shares < 0).any())
-        or not torch.isclose(shares.sum(), torch.tensor(1.0, dtype=torch.float64))
-    ):
+    if len(shares) == 0 or bool((shares < 0).any()) or not torch.isclose(shares.sum(), shares.new_tensor(1.0)):
         raise InputError(f"the groups' shares must be at least 0 and sum to 1; got {list(strength)}.")
     generator = torch_stream(seed, "biased transition")
-    group = (
-        torch.arange(n_classes - 1) * len(shares) // (n_classes - 1)
-        if n_classes > len(shares)
-        else torch.arange(n_classes - 1)
-    )
+    group = torch.arange(n_classes - 1)
+    if n_classes > len(shares):
+        group = group * len(shares) // (n_classes - 1)
     dealt = shares[group] / torch.bincount(group)[group]
     T = torch.zeros(n_classes, n_classes, dtype=torch.float64)
     for y in range(n_classes):
@@ -75,7 +67,7 @@ def noisy(T: Tensor, rate: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Published:
-    """A transition matrix as somebody published it: its counts or probabilities, the classes, and where it comes from."""
+    """A transition matrix as somebody published it: what was counted, and where it comes from."""
 
     name: str
     about: str
@@ -113,9 +105,8 @@ def human(name: str) -> Tensor:
 
 @cache
 def _published() -> dict[str, list[list[float]]]:
-    matrices: dict[str, list[list[float]]] = json.loads(
-        resources.files("naysay.transition").joinpath("published.json").read_text()
-    )
+    text = resources.files("naysay.transition").joinpath("published.json").read_text()
+    matrices: dict[str, list[list[float]]] = json.loads(text)
     return matrices
 
 
@@ -129,8 +120,8 @@ def validate(T: Any, n_classes: int | None = None) -> Tensor:
     check_n_classes(len(matrix))
     if not bool(torch.isfinite(matrix).all()) or bool((matrix < 0).any()):
         raise InputError(
-            "T must hold probabilities, T[y, k] = P(k is named as wrong | true class y); got negative numbers, NaN or "
-            "infinity."
+            "T must hold probabilities, T[y, k] = P(k is named as wrong | true class y); "
+            "got negative numbers, NaN or infinity."
         )
     sums = matrix.sum(1)
     if bool(((sums - 1).abs() > ROW_SUM_TOLERANCE).any()):
@@ -142,13 +133,13 @@ def validate(T: Any, n_classes: int | None = None) -> Tensor:
 
 
 def solve(T: Tensor, right: Tensor) -> Tensor:
-    """X with T X = right. Refused where T cannot be solved with: the answer would be rounding error."""
+    """X with T X = right. Refused where T is too ill-conditioned: the answer would be rounding error."""
     condition = float(torch.linalg.cond(T.detach()))
     if not condition < LARGEST_CONDITION:
         raise InputError(
             f"T cannot be solved with (condition number {condition:.2g}, at most {LARGEST_CONDITION:.0g} is allowed), "
-            "so unbiased risk "
-            "estimates do not exist for it. Use a loss that needs no inverse (fwd, scl-nl, cpe-f) or another T."
+            "so unbiased risk estimates do not exist for it. "
+            "Use a loss that needs no inverse (fwd, scl-nl, cpe-f) or another T."
         )
     solution: Tensor = torch.linalg.solve(T, right)
     return solution

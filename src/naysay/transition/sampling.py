@@ -1,5 +1,7 @@
-"""Drawing complementary labels from ordinary ones, and counting them back. Truth is allowed here: this is where labels
-come from.
+"""Drawing complementary labels from ordinary ones, counting them back, and adding more of those that are still unseen.
+
+Truth is allowed here: this is where labels come from. `explicit_sharing` shows what training would be like if every
+instance had more of its complementary labels (Lin et al. 2023, section 3).
 """
 
 from typing import Any
@@ -14,8 +16,7 @@ from naysay.transition.matrices import validate
 
 
 def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bool = False) -> Tensor:
-    """Class numbers (n, n_labels) named as wrong: row i is drawn from T[y_true[i]], each class at most once unless
-    `replace`.
+    """Class numbers (n, n_labels) named as wrong, row i drawn from T[y_true[i]], none twice unless `replace`.
 
     Without replacement, label after label is drawn in proportion to what T leaves (as one would with an urn).
     """
@@ -25,9 +26,8 @@ def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bo
         raise InputError(f"y_true must be (n,) class numbers 0 to {len(T) - 1}, as T has {len(T)} rows.")
     fewest = int((T > 0).sum(1).min())
     if n_labels < 1 or (not replace and n_labels > fewest):
-        raise InputError(
-            f"n_labels must be 1 to {fewest}, the classes T can name for every true class; got {n_labels}."
-        )
+        can = f"1 to {fewest}, the classes T can name for every true class"
+        raise InputError(f"n_labels must be {can}; got {n_labels}.")
     generator = torch_stream(seed, "complementary labels")
     if replace or n_labels == 1:
         # inverse of the cumulative distribution; the last column is forced to 1 against rounding
@@ -44,20 +44,42 @@ def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bo
 def oracle_empirical(y_true: Any, comp: Any) -> Tensor:
     """The T (K, K) that labels show: row y is the mean of the labelled rows of `comp` (n, K) with true class y."""
     comp = labels.validate(comp).double()
-    y_true = torch.as_tensor(y_true, dtype=torch.int64)
-    if y_true.shape != comp.shape[:1]:
-        raise InputError(
-            f"y_true must have one class number per row of comp; got {tuple(y_true.shape)} for {len(comp)} rows."
-        )
+    y_true = _truth(y_true, comp)
     if len(y_true) and (int(y_true.min()) < 0 or int(y_true.max()) >= comp.shape[1]):
-        raise InputError(
-            f"y_true must be class numbers 0 to {comp.shape[1] - 1}; got {int(y_true.min())} to {int(y_true.max())}."
-        )
+        got = f"{int(y_true.min())} to {int(y_true.max())}"
+        raise InputError(f"y_true must be class numbers 0 to {comp.shape[1] - 1}; got {got}.")
     total = torch.zeros(comp.shape[1], comp.shape[1], dtype=torch.float64).index_add_(0, y_true, comp)
     count = total.sum(1, keepdim=True)
     if bool((count == 0).any()):
-        raise InputError(
-            f"class {int((count == 0).flatten().nonzero()[0])} has no labelled instance, so its row of T cannot be "
-            "counted."
-        )
+        without = int((count == 0).flatten().nonzero()[0])
+        raise InputError(f"class {without} has no labelled instance, so its row of T cannot be counted.")
     return total / count
+
+
+def explicit_sharing(comp: Any, y_true: Any, fraction: float = 0.5, seed: int = 0) -> Tensor:
+    """Labels (n, K) with a random `fraction` of each instance's unseen complementary labels added, rows summing to 1.
+
+    Unseen are the classes that are neither true nor named; of u unseen ones, `fraction` * u (rounded, halves up) are
+    added. An added label weighs as much as the instance's mean label: one label and four added ones weigh 1/5 each.
+    """
+    comp = labels.validate(comp)
+    y_true = _truth(y_true, comp)
+    if not 0 <= fraction <= 1:
+        raise InputError(f"fraction must be 0 to 1; got {fraction}.")
+    seen = comp > 0
+    unseen = ~seen & (torch.arange(comp.shape[1]) != y_true[:, None])
+    draw = torch.rand(comp.shape, generator=torch_stream(seed, "explicit sharing")).masked_fill(~unseen, 2.0)
+    rank = draw.argsort(1).argsort(1)
+    added = unseen & (rank < (fraction * unseen.sum(1, keepdim=True) + 0.5).floor())
+    weight = 1 / seen.sum(1, keepdim=True).clamp_min(1)
+    shared = comp + added * weight
+    # a row whose every wrong class stays unseen (unlabelled, fraction 0) stays a row of zeros
+    return torch.div(shared, shared.sum(1, keepdim=True).clamp_min(torch.finfo(comp.dtype).tiny))
+
+
+def _truth(y_true: Any, comp: Tensor) -> Tensor:
+    numbers = torch.as_tensor(y_true, dtype=torch.int64)
+    if numbers.shape != comp.shape[:1]:
+        got = f"{tuple(numbers.shape)} for {len(comp)} rows"
+        raise InputError(f"y_true must have one class number per row of comp; got {got}.")
+    return numbers
