@@ -1,7 +1,7 @@
 """What the version before the redesign wrote still loads: a run folder, a training that was interrupted, a graph.
 
-`tests/before/` was written by commit e44d5b7 (2026-11-16), by `naysay fit digits --transition uniform --epochs 2 --scheme
-none,rss --model linear --seed 3`, by `train` with two of four epochs, and by `Graph.save`.
+`tests/before/` was written by commit e44d5b7 (2026-11-16): by `naysay fit digits --transition uniform --epochs 2
+--scheme none,rss --model linear --seed 3`, by `train` with two of four epochs, and by `Graph.save`.
 """
 
 import shutil

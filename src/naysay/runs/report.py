@@ -9,8 +9,8 @@ from naysay import report as page
 from naysay.audit import Audit
 from naysay.datasets.store import read_npz
 from naysay.errors import InputError
-from naysay.learning import records
 from naysay.figures import FIGURES, find_figure
+from naysay.learning import records
 from naysay.report import Column, Curves, FeatureMap, HeatMap, Item, KeyFigure, Method, Report, Results, Series, Value
 from naysay.runs.account import Arrays
 from naysay.words import count, joined, percent, with_error
