@@ -137,7 +137,7 @@ def solve(T: Tensor, right: Tensor) -> Tensor:
     condition = float(torch.linalg.cond(T.detach()))
     if not condition < LARGEST_CONDITION:
         raise InputError(
-            f"T cannot be solved with (condition number {condition:.2g}, at most {LARGEST_CONDITION:.0g} is allowed), "
+            f"T has no usable inverse (condition number {condition:.2g}, at most {LARGEST_CONDITION:.0g} is allowed), "
             "so unbiased risk estimates do not exist for it. "
             "Use a loss that needs no inverse (fwd, scl-nl, cpe-f) or another T."
         )
