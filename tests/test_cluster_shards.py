@@ -20,14 +20,14 @@ from typer.testing import CliRunner
 
 from naysay import neighbors
 from naysay.augmentation import Sharing, augment_report, describe, propagate, weights
+from naysay.augmentation.diagnostics import merge
 from naysay.cli import app
 from naysay.cluster import augment_shards, connect, rounds, search
 from naysay.cluster.connection import Crew, hired, peak_memory
-from naysay.cluster.folders import Work, merge
+from naysay.cluster.folders import Work, find_shards
 from naysay.cluster.prepare import Naming, count_labels, cut, name_classes, prepare
 from naysay.cluster.rounds import Recipe
 from naysay.cluster.search import Search, find_neighbors, group
-from naysay.cluster.source import find_shards
 from naysay.errors import InputError
 
 # tests that open ports run one after another: a free port that one has found must not be another's

@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from naysay.engine.placing import cores, environ, environment
+from naysay.engine.worker import cores, environ, environment
 from naysay.errors import InputError
 from naysay.progress import track
 

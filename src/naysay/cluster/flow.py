@@ -18,14 +18,23 @@ import numpy as np
 import torch
 
 from naysay.augmentation import Report, Sharing
+from naysay.augmentation.diagnostics import merge
 from naysay.augmentation.schemes import check_whole
 from naysay.augmentation.weights import gamma_of, warn_unless_fits
 from naysay.cluster.connection import Crew, connect, hired
-from naysay.cluster.folders import RESULT, Work, merge, open_work, write_shard
-from naysay.cluster.prepare import File, NameTexts, Naming, count_labels, cut, name_classes, prepare, rows_of_a_block
+from naysay.cluster.folders import RESULT, File, Paths, Shard, Work, find_shards, open_work
+from naysay.cluster.prepare import (
+    NameTexts,
+    Naming,
+    count_labels,
+    cut,
+    name_classes,
+    prepare,
+    rows_of_a_block,
+    write_shard,
+)
 from naysay.cluster.rounds import Recipe, Rounds, share_labels
 from naysay.cluster.search import Search, find_neighbors, group
-from naysay.cluster.source import Paths, Shard, find_shards
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.neighbors import EXACT_UP_TO, Graph
@@ -178,18 +187,10 @@ def flow(run: Run, name_texts: NameTexts | None) -> Account:
             warn_unless_fits(gamma, torch.from_numpy(shared.nearest), torch.from_numpy(shared.effective), k)
     write = partial(write_shard, out=run.out, comp=comp, shared=shared.files, classes=naming.names)
     described = merge(run.crew.each(write, run.shards, "writing shards"))
+    heard = float(torch.from_numpy(shared.effective).median())
+    became = shared.done, shared.change, search["recall"], described
     return Account(
-        report=Report(
-            scheme=sharing.scheme,
-            neighbors=k,
-            effective_neighbors=float(torch.from_numpy(shared.effective).median()),
-            alpha=sharing.alpha,
-            gamma=gamma,
-            rounds=shared.done,
-            change=shared.change,
-            recall=search["recall"],
-            labels=described,
-        ),
+        report=Report(sharing.scheme, k, heard, sharing.alpha, gamma, *became),
         classes=naming.names,
         rows=run.n,
         width=run.shards[0].width,
@@ -221,11 +222,8 @@ def _prepare(run: Run, naming: Naming) -> tuple[list[File], list[File]]:
     work, shards = run.work, run.shards
     comp = [work.comp(at) for at in range(len(shards))]
     run.crew.finish(partial(_prepare_one, work, shards, run.settings, naming), comp, "checking shards")
-    rows = [str(work.rows(at)) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
-    return (
-        [(path, shard.first, shard.rows) for path, shard in zip(rows, shards, strict=True)],
-        [(str(path), shard.first, shard.rows) for path, shard in zip(comp, shards, strict=True)],
-    )
+    rows = [work.rows(at) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
+    return list(map(Shard.file, shards, rows)), list(map(Shard.file, shards, comp))
 
 
 def _prepare_one(work: Work, shards: Sequence[Shard], settings: Settings, naming: Naming, at: int) -> None:

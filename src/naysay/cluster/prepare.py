@@ -1,24 +1,29 @@
-"""Each shard looked at once, by a worker: its rows as finite float32 in a mapped file, its labels as `comp`.
+"""Each shard read once, by a worker: its rows as finite float32 in a mapped file, its labels as `comp`; and written.
 
 A `.npy` of float32 that is compared as it is stays where it is. Everything else (Parquet, other numbers, rows scaled to
 length 1 for the cosine metric) is written to the work folder as float32. A row that cannot be used is named by its
 shard and its place in it. Later stages only map the files, in blocks: runs of rows of one shard, small enough for a
 worker to hold several of. Workers of one machine share the mapped pages.
+
+The result is, for every shard, a Parquet file of its name, with an id and not_CLASS for every class, as `naysay
+augment` writes.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from naysay import labels
-from naysay.augmentation.inputs import largest_class, read_labels
-from naysay.cluster.source import Shard
+from naysay.augmentation import Description, describe, largest_class, read_labels
+from naysay.augmentation.diagnostics import merge
+from naysay.augmentation.propagation import divide_rows
+from naysay.cluster.folders import File, Shard
 from naysay.datasets.arrays import read_npy
 from naysay.datasets.columns import read_blocks
 from naysay.errors import InputError
@@ -29,8 +34,6 @@ from naysay.neighbors.rows import open_rows
 
 PART = 65_536  # rows held at once
 BLOCK_BYTES = 2**26  # of features in a block, unless the number of rows is given
-
-File = tuple[str, int, int]  # a `.npy` file, the number of its first row in the whole, and how many rows it has
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,8 @@ def name_classes(
 def prepare(shard: Shard, rows: Path, comp: Path, metric: str, naming: Naming, contradictions: Contradictions) -> None:
     """Check the shard, write its rows to the file `rows` where they must change, and at last its labels to `comp`."""
     if shard.column is not None:
-        blocks = (values[0] for _, _, values in read_blocks(Path(shard.path), [], [shard.column], lists=True))
-        _write(rows, shard.rows, shard.width, _converted(shard, blocks, metric))
+        read = _convert(shard.path, _features(shard, shard.column), lambda block: open_rows(block, metric).read())
+        _write(rows, shard.rows, shard.width, read)
     else:
         array = read_npy(shard.path)
         source = open_rows(array, metric, shard.name)
@@ -98,68 +101,62 @@ def prepare(shard: Shard, rows: Path, comp: Path, metric: str, naming: Naming, c
                 pass  # reading is checking
         else:
             _write(rows, shard.rows, shard.width, parts)
-    read = _from_arrays if shard.labels is not None else _from_lists if shard.soft else _from_columns
-    _write(comp, shard.rows, len(naming.names), read(shard, naming, contradictions))
+    n_classes = len(naming.names)
+
+    def from_indices(numbers: Any) -> Any:
+        return labels.from_indices(numbers, n_classes, contradictions=contradictions)
+
+    def from_array(part: Any) -> Any:
+        return (
+            read_labels(part, n_classes) if contradictions == "raise" or part.dtype.kind == "f" else from_indices(part)
+        )
+
+    if shard.labels is not None:
+        array = read_npy(shard.labels)
+        parts = (np.asarray(array[start : start + PART]) for start in range(0, shard.rows, PART))
+        given = _convert(shard.labels, parts, from_array)
+    elif shard.soft:
+        given = _convert(shard.path, _lists(shard, shard.label[0]), lambda part: labels.validate(part, n_classes))
+    else:
+        given = _convert(shard.path, _class_numbers(shard, naming), from_indices)
+    _write(comp, shard.rows, n_classes, given)
 
 
-def _from_arrays(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
-    assert shard.labels is not None
-    array, n_classes = read_npy(shard.labels), len(naming.names)
-    for start in range(0, shard.rows, PART):
-        part = np.asarray(array[start : start + PART])
-        with _in(shard.labels, start):
-            if contradictions == "raise" or part.dtype.kind == "f":
-                yield read_labels(part, n_classes).numpy()
-            else:
-                yield labels.from_indices(part, n_classes, contradictions=contradictions).numpy()
-
-
-def _from_columns(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
-    start = 0
+def _class_numbers(shard: Shard, naming: Naming) -> Iterator[Any]:
     for _, texts, _ in read_blocks(Path(shard.path), list(shard.label), [], lists=False):
         cells = map(_flat, zip(*texts.values(), strict=True))
         rows = [[naming.number.get(text, labels.UNLABELLED) for text in row] for row in cells]
-        numbers = np.full((len(rows), max(1, *map(len, rows))), labels.UNLABELLED)
-        for at, row in enumerate(rows):
-            numbers[at, : len(row)] = row
-        with _in(shard.path, start):
-            yield labels.from_indices(numbers, len(naming.names), contradictions=contradictions).numpy()
-        start += len(rows)
+        widest = max(1, *map(len, rows))
+        yield np.array([row + [labels.UNLABELLED] * (widest - len(row)) for row in rows])
 
 
-def _from_lists(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
-    start = 0
-    for _, _, values in read_blocks(Path(shard.path), [], list(shard.label), lists=True):
-        with _in(shard.path, start):
-            yield labels.validate(values[0], len(naming.names)).numpy()
-        start += len(values[0])
+def _lists(shard: Shard, column: str) -> Iterator[Any]:
+    return (values[0] for _, _, values in read_blocks(Path(shard.path), [], [column], lists=True))
 
 
 def _flat(cells: Iterable[Any]) -> list[str]:
     return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text is not None]
 
 
-def _converted(shard: Shard, blocks: Iterator[Any], metric: str) -> Iterator[Any]:
-    start = 0
-    for block in blocks:
+def _features(shard: Shard, column: str) -> Iterator[Any]:
+    for block in _lists(shard, column):
         if block.shape[1] != shard.width:
-            raise InputError(
-                f"{shard.name} must hold lists of one length in column {shard.column!r}; they differ. "
-                "Give every row as many numbers."
-            )
-        with _in(shard.path, start):
-            yield open_rows(block, metric).read().numpy()
-        start += len(block)
+            differ = f"{shard.name} must hold lists of one length in column {column!r}; they differ"
+            raise InputError(f"{differ}. Give every row as many numbers.")
+        yield block
 
 
-@contextmanager
-def _in(path: str | None, start: int) -> Iterator[None]:
-    """Say of which file the rows are that an error counts, and from where."""
-    try:
-        yield
-    except InputError as error:
-        counted = f", rows counted from {start}" if start else ""
-        raise InputError(f"{Path(path or '').name}{counted}: {error}") from error
+def _convert(path: str, parts: Iterator[Any], convert: Callable[[Any], Any]) -> Iterator[Any]:
+    """What `convert` makes of each part; an error says of which file the rows are that it counts, and from where."""
+    start = 0
+    for part in parts:
+        try:
+            converted = convert(part)
+        except InputError as error:
+            counted = f", rows counted from {start}" if start else ""
+            raise InputError(f"{Path(path).name}{counted}: {error}") from error
+        yield converted.numpy()
+        start += len(part)
 
 
 def _write(path: Path, n: int, width: int, parts: Iterator[Any]) -> None:
@@ -218,3 +215,33 @@ def take(blocks: Sequence[Block], numbers: Any) -> Any:
     edges = np.searchsorted(numbers, [block.first for block in blocks] + [blocks[-1].first + blocks[-1].rows])
     parts = [part for part in zip(blocks, np.split(numbers, edges[1:-1]), strict=True) if len(part[1])]
     return np.concatenate([np.load(block.path, mmap_mode="r")[some - block.first + block.at] for block, some in parts])
+
+
+def write_shard(
+    shard: Shard, out: Path, comp: Sequence[File], shared: Sequence[File], classes: Sequence[str]
+) -> Description:
+    """Write the shard's labels, rows divided by their sums, to the folder `out`; what became of those it had."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    told, start = [], shard.first
+    with replacing(out / f"{Path(shard.path).stem}.parquet") as unfinished:
+        schema = pa.schema([("id", pa.string()), *((f"not_{name}", pa.float32()) for name in classes)])
+        with pq.ParquetWriter(unfinished, schema) as writer:
+            for ids in _ids(shard):
+                stop = start + len(ids)
+                Z = divide_rows(torch.from_numpy(read_run(shared, start, stop)))
+                told.append(describe(read_run(comp, start, stop), Z))
+                writer.write_table(pa.table([pa.array(ids), *Z.numpy().T], schema=schema))
+                start = stop
+    return merge(told)
+
+
+def _ids(shard: Shard) -> Iterator[Any]:
+    """The ids of the shard's rows, some at a time: its id column, or the row numbers in the whole."""
+    if shard.id is not None:
+        for _, texts, _ in read_blocks(Path(shard.path), [shard.id], [], lists=False):
+            yield texts[shard.id]
+        return
+    for start in range(0, shard.rows, PART):
+        yield np.arange(shard.first + start, shard.first + min(start + PART, shard.rows)).astype(np.str_).astype(object)

@@ -7,14 +7,15 @@ are with Ray at any moment; nodes that join a cluster later are used as soon as 
 import functools
 import sys
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from naysay.cluster.connection import connect, is_connected
-from naysay.engine.jobs import ATTEMPTS, Attempt, Engine, Failure, Job, Outcome, Reply, Turns, died, occupied
-from naysay.engine.placing import cores, environment, share_of_threads
-from naysay.engine.worker import Handle, MainMemory, pack_apart, pack_job, perform, receive
+from naysay.engine import cores, share_of_threads
+from naysay.engine.jobs import ATTEMPTS, OCCUPIED, Attempt, Engine, Failure, Job, Outcome, Reply, Turns, died
+from naysay.engine.worker import Handle, MainMemory, environment, pack_apart, pack_job, perform, receive
+from naysay.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +32,9 @@ def started(workers: int | None, threads: int | None, address: str | None) -> It
     # a Ray that is started here gives its workers their threads: with another environment they would be started anew
     own = address is None and not is_connected()
     inherited = environment(share_of_threads(threads, cores(), workers or cores())) if own else {}
-    with connect(address, workers=room, variables=inherited) as ray:
-        engine = Remote(ray, workers, threads, inherited)
-        try:
-            yield engine
-        finally:
-            engine.close()
+    connected = connect(address, workers=room, variables=inherited)
+    with connected as ray, closing(Remote(ray, workers, threads, inherited)) as engine:
+        yield engine
 
 
 class Remote:
@@ -80,7 +78,7 @@ class Remote:
         """The outcomes in the order of completion."""
         turns, finished, running = Turns(jobs, attempts), list[Outcome](), self._running
         if running:
-            raise occupied()
+            raise InputError(OCCUPIED)
         try:
             while True:
                 while len(running) < self.workers and (attempt := turns.take()) is not None:

@@ -27,9 +27,8 @@ import torch
 from naysay.augmentation.schemes import Sharing, get
 from naysay.augmentation.weights import effective_neighbors
 from naysay.cluster.connection import Crew
-from naysay.cluster.folders import Work
-from naysay.cluster.prepare import File, read_run
-from naysay.files import replacing
+from naysay.cluster.folders import File, Work, save
+from naysay.cluster.prepare import read_run
 from naysay.neighbors import Graph
 from naysay.progress import track
 
@@ -94,7 +93,7 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Shari
             if _converged(state, tol) or done == rounds or done % checkpoint_every == 0:
                 paths = [str(work.labels(done, at)) for at in range(len(team))]
                 keeping = zip(team, paths, labels, strict=True)
-                kept = [worker.do.remote(partial(keep, path), block) for worker, path, block in keeping]
+                kept = [worker.do.remote(partial(save, Path(path)), block) for worker, path, block in keeping]
                 for _, peak in ray.get(kept):
                     crew.note(peak)
                 state["files"] = [(path, first, last - first) for path, (first, last) in zip(paths, spans, strict=True)]
@@ -105,12 +104,6 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Shari
     effective, nearest = (np.concatenate(parts) for parts in zip(*spreads, strict=True))
     files = [(path, first, rows) for path, first, rows in state["files"]]
     return Rounds(files, state["round"], state["change"], seconds, effective, nearest)
-
-
-def keep(path: str, labels: Any) -> None:
-    """Write labels to a file."""
-    with replacing(Path(path)) as unfinished:
-        np.save(unfinished, labels)
 
 
 def _converged(state: dict[str, Any], tol: float | None) -> bool:

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 from naysay.cluster.connection import Crew
-from naysay.cluster.folders import Work
+from naysay.cluster.folders import Work, save
 from naysay.cluster.prepare import Block, take
 from naysay.errors import InputError
 from naysay.files import replacing
@@ -172,8 +172,7 @@ def find_centres(plan: Search, nlist: int, _: int) -> None:
     points = {"min_points_per_centroid": 1, "max_points_per_centroid": most}
     means = library().Kmeans(sample.shape[1], nlist, niter=STEPS, seed=0, **points)
     means.train(np.ascontiguousarray(sample))
-    with replacing(plan.work.named("centres.npy")) as unfinished:
-        np.save(unfinished, means.centroids)
+    save(plan.work.named("centres.npy"), means.centroids)
 
 
 def index_group(plan: Search, at: int) -> None:
@@ -234,8 +233,7 @@ def _truth(crew: Crew, plan: Search) -> tuple[Any, Any]:
     if not path.exists():
         bounds = crew.each(partial(bound_block, plan, asked), range(len(plan.blocks)), "looking at a sample")
         # the row itself, at distance 0, is among the k + 1
-        with replacing(path) as unfinished:
-            np.save(unfinished, np.sort(np.concatenate(bounds, 1), 1)[:, plan.k])
+        save(path, np.sort(np.concatenate(bounds, 1), 1)[:, plan.k])
     return asked, np.load(path)
 
 

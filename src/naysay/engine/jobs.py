@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Protocol
 from naysay.errors import InputError
 
 ATTEMPTS = 3
+# the error of a second `run` before the first has ended
+OCCUPIED = "this engine is at other jobs already. Run one batch after the other, all as one, or on a second engine."
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,7 @@ class Turns:
 
     def take(self) -> Attempt | None:
         """The next attempt, None when there is nothing to do at the moment."""
-        job = next(self._new, None)
-        if job is not None:
+        if (job := next(self._new, None)) is not None:
             return Attempt(job, 1)
         return self._again.popleft() if self._again else None
 
@@ -140,10 +141,3 @@ def died(how: str) -> Reply:
     """The reply of a worker that can give none."""
     way_out = "Often the system ends a process when memory runs out: fewer workers need less."
     return Reply(None, Failure("WorkerDied", f"the process that ran it {how}. {way_out}"), 0.0)
-
-
-def occupied() -> InputError:
-    """The error of a second `run` before the first has ended."""
-    return InputError(
-        "this engine is at other jobs already. Run one batch after the other, all as one, or on a second engine."
-    )

@@ -11,14 +11,13 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing import connection, reduction, resource_tracker
 from typing import Any
 
-from naysay.engine.jobs import ATTEMPTS, Attempt, Engine, Job, Outcome, Reply, Turns, died, occupied
-from naysay.engine.placing import VISIBLE, cores, environ, environment, gpus, share_of_threads
-from naysay.engine.worker import Handle, SharedFile, failure, pack_job, receive, serve
+from naysay.engine.jobs import ATTEMPTS, OCCUPIED, Attempt, Engine, Job, Outcome, Reply, Turns, died
+from naysay.engine.worker import Handle, SharedFile, environ, environments, failure, pack_job, receive, serve
 from naysay.errors import InputError
 
 START_ATTEMPTS = 3
@@ -32,15 +31,8 @@ def started(workers: int | None, threads: int | None) -> Iterator[Engine]:
         with _threads_of_torch(threads):
             yield Here()
         return
-    devices = gpus()
-    workers = len(devices) or cores() if workers is None else workers
-    variables = environment(share_of_threads(threads, cores(), workers))
-    pinned = [{VISIBLE: devices[at % len(devices)]} if len(devices) > 1 else {} for at in range(workers)]
-    engine = Local([variables | pin for pin in pinned])
-    try:
+    with closing(Local(environments(workers, threads))) as engine:
         yield engine
-    finally:
-        engine.close()
 
 
 @contextmanager
@@ -113,7 +105,7 @@ class Local:
         """The outcomes in the order of completion; workers are started when there is something for them to do."""
         turns, finished = Turns(jobs, attempts), list[Outcome]()
         if any(worker.attempt is not None for worker in self._workers):
-            raise occupied()
+            raise InputError(OCCUPIED)
         try:
             while True:
                 for worker in self._workers:
@@ -148,10 +140,9 @@ class _Worker:
 
     def give(self, attempt: Attempt) -> None:
         """Begin the attempt, as soon as the process is ready."""
-        self.attempt = attempt
         if self.process is not None and not self.process.is_alive():
             self.kill()  # it died while it had nothing to do
-            self.attempt = attempt
+        self.attempt = attempt
         if self.process is None:
             self._start()
         elif self.ready:
