@@ -2,26 +2,23 @@
 
 Whoever starts the processes (torchrun, a scheduler's script, a Ray worker) says by RANK, WORLD_SIZE, LOCAL_RANK,
 LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT which of them this one is. Every process runs the same program; the first
-one alone (rank 0) writes and speaks.
-A lone process is `ALONE`: there every method returns what it was given and nothing is sent.
+(rank 0) alone writes and speaks. A lone process is `ALONE`: every method returns what it is given, and sends nothing.
 """
 
 import atexit
 import os
 import signal
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from naysay.errors import InputError
-
-if TYPE_CHECKING:
-    from torch.distributed.distributed_c10d import Store
 
 T = TypeVar("T")
 
@@ -46,10 +43,8 @@ class Processes:
         if not torch.cuda.is_available():
             return torch.device("cpu")
         if self.local_size > torch.cuda.device_count():
-            raise InputError(
-                f"each process needs a GPU of its own; got {self.local_size} processes and "
-                f"{torch.cuda.device_count()} GPUs. Start fewer."
-            )
+            got = f"{self.local_size} processes and {torch.cuda.device_count()} GPUs"
+            raise InputError(f"each process needs a GPU of its own; got {got}. Start fewer.")
         return torch.device("cuda", self.local) if self.size > 1 else torch.device("cuda")
 
     def part(self, x: Tensor) -> Tensor:
@@ -105,10 +100,8 @@ def here() -> Processes:
         return ALONE
     missing = [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
-        raise InputError(
-            f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set. Start them with "
-            "torchrun, or unset it."
-        )
+        told = f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set"
+        raise InputError(f"{told}. Start them with torchrun, or unset it.")
     local = int(os.environ["LOCAL_RANK"])
     return Processes(int(os.environ["RANK"]), size, local, int(os.environ.get("LOCAL_WORLD_SIZE", size)))
 
@@ -131,11 +124,9 @@ def join() -> Processes:
 
 @contextmanager
 def one_voice() -> Iterator[Processes]:
-    """The place of this process; when several fail, the first to do so tells why, and the others, which fail because of
-    it, end in silence.
+    """The place of this process; when several fail, the first tells why, and those that fail because of it are silent.
 
-    torchrun then ends whatever is still waiting for them, by a signal, on which they leave as on an error: nothing
-    unfinished stays behind.
+    torchrun then ends whatever still waits for them by a signal, on which they leave as on an error: they clean up.
     """
     place = here()
     if place.size == 1:
@@ -144,7 +135,7 @@ def one_voice() -> Iterator[Processes]:
     from torch.distributed.rendezvous import rendezvous
 
     store, _, _ = next(rendezvous("env://"))
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with warnings.catch_warnings():
         if not place.first:
             warnings.simplefilter("ignore")
@@ -156,11 +147,7 @@ def one_voice() -> Iterator[Processes]:
             raise SystemExit(1) from None
 
 
-def _leave(number: int, frame: object) -> NoReturn:
-    raise SystemExit(1)
-
-
-def _is_first_to_fail(store: "Store") -> bool:
+def _is_first_to_fail(store: Any) -> bool:
     # the store outlives a process that fails, as torchrun holds it; where a process held it and is gone, that one
     # failed first
     try:
@@ -180,6 +167,4 @@ class _Sum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: object, gradient: Tensor) -> Tensor:
-        total = gradient.clone(memory_format=torch.contiguous_format)
-        torch.distributed.all_reduce(total)
-        return total
+        return cast(Tensor, _Sum.apply(gradient))  # type: ignore[no-untyped-call]

@@ -4,8 +4,7 @@ Import this module only where it is used: it imports numba. What makes it fast, 
 
 - The sum over neighbours is written as LLVM vector code. Left to numba, a short loop of fixed length is unrolled before
   the vectoriser sees it and then runs one number at a time, two to four times slower.
-- Rows are visited neighbour after neighbour (`_depth_first`), so that what a row reads was mostly read just before, and
-  is in a near cache.
+- Rows are visited neighbour after neighbour (`_depth_first`): what a row reads was mostly read before, and is cached.
 - A round is bound by the bytes it reads, so row numbers take 16 bits where that is enough, labels are padded no more
   than whole vectors ask for, and all of it is allocated by numpy, which asks for huge pages.
 
@@ -15,7 +14,7 @@ they obey torch.set_num_threads.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import numba
@@ -125,6 +124,12 @@ compiled_rows = numba.njit(nogil=True, cache=True)(_rows)
 compiled_depth_first = numba.njit(nogil=True, cache=True)(_depth_first)
 
 
+def run_rows(pool: ThreadPoolExecutor, threads: int, n: int, *arrays: Any) -> None:
+    """One round for all n rows of the arrays of `_rows`, divided evenly among so many threads of the pool."""
+    cuts = [n * part // threads for part in range(threads + 1)]
+    list(pool.map(partial(compiled_rows, *arrays), cuts[:-1], cuts[1:]))
+
+
 def run(
     indices: Tensor, weights: Tensor, given: Tensor, alpha: float, iterate: Callable[[Step, Tensor, Tensor], Rounds]
 ) -> Rounds:
@@ -139,13 +144,10 @@ def run(
     torch.mul(shared, alpha, out=own)
     fixed = walked, weights.numpy()[order.numpy()], own.numpy()
     threads = max(1, min(torch.get_num_threads(), n // ROWS_PER_THREAD))
-    cuts = [n * part // threads for part in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
 
         def step(source: Tensor, out: Tensor) -> None:
-            arrays = *fixed, source.numpy(), out.numpy()
-            for part in [pool.submit(compiled_rows, *arrays, *cut) for cut in pairwise(cuts)]:
-                part.result()
+            run_rows(pool, threads, n, *fixed, source.numpy(), out.numpy())
 
         last, before, done = iterate(step, shared, spare)
     return last[:, :classes].index_select(0, place), before[:, :classes].index_select(0, place), done

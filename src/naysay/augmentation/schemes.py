@@ -92,9 +92,8 @@ class Sharing:
         object.__setattr__(self, "scheme", get(self.scheme).name)
         check_settings(self.alpha, self.rounds, self.tol)
         if self.gamma != "auto" and (isinstance(self.gamma, str) or not 0 < self.gamma < math.inf):
-            raise InputError(
-                f'gamma must be a positive number, or "auto" to take it from the distances; got {self.gamma!r}.'
-            )
+            must = 'gamma must be a positive number, or "auto" to take it from the distances'
+            raise InputError(f"{must}; got {self.gamma!r}.")
         for name, known in (("method", METHODS), ("metric", METRICS)):
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)

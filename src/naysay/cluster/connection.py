@@ -24,12 +24,12 @@ from naysay.engine.worker import cores, environ, environment
 from naysay.errors import InputError
 from naysay.progress import track
 
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what it will do by itself soon, and warns of until then
-}
+# the second: what Ray will do by itself soon, and warns of until then
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 # on any system: listen on 127.0.0.1 only; read once, when ray is imported
 ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+SILENT = {"logging_level": "ERROR", "log_to_driver": False}
+NO_METRICS = {"enable_metrics_collection": False}  # nobody would read them, and to begin with them takes a second
 PATIENCE = 10.0  # seconds for a cluster to answer
 RETRIES = 3
 
@@ -48,8 +48,11 @@ def connect(
     with environ(QUIET if address else QUIET | ALONE | dict(variables or {})):
         ray = _ray()
         inside = ray.is_initialized()
-        if not inside:
-            _join(ray, address) if address else _begin(ray, workers)
+        if not inside and address:
+            _join(ray, address)
+        elif not inside:
+            n_cpus = workers or cores()
+            ray.init("local", num_cpus=n_cpus, include_dashboard=False, _system_config=NO_METRICS, **SILENT)
     try:
         yield ray
     finally:
@@ -57,24 +60,12 @@ def connect(
             ray.shutdown()
 
 
-def _begin(ray: Any, workers: int | None) -> None:
-    ray.init(
-        "local",
-        num_cpus=workers or cores(),
-        include_dashboard=False,
-        logging_level="ERROR",
-        log_to_driver=False,
-        # nobody would read them, and to begin with them takes a second
-        _system_config={"enable_metrics_collection": False},
-    )
-
-
 def _join(ray: Any, address: str) -> None:
     try:
         if (host := re.fullmatch(r"(?:ray://)?(.+):(\d+)", address)) is not None:
             # Ray itself would try for minutes
             socket.create_connection((host[1], int(host[2])), timeout=PATIENCE).close()
-        ray.init(address, logging_level="ERROR", log_to_driver=False)
+        ray.init(address, **SILENT)
     except (OSError, RuntimeError, ValueError) as error:
         why = str(error).strip().splitlines()[0].rstrip(".")
         raise InputError(
@@ -93,9 +84,8 @@ def _ray() -> Any:
     try:
         return import_module("ray")
     except ImportError as error:
-        raise InputError(
-            f"the engine ray needs a package that is not here: {error}. Get it with: pip install 'naysay[ray]'"
-        ) from None
+        missing = f"the engine ray needs a package that is not here: {error}"
+        raise InputError(f"{missing}. Get it with: pip install 'naysay[ray]'") from None
 
 
 class Worker:
@@ -160,15 +150,13 @@ def hired(ray: Any, workers: int, threads: int) -> Iterator[Crew]:
     from ray.util import ActorPool
 
     # variables that libraries read when they are loaded: torch's own setting does not reach all of them
-    variables = {"env_vars": environment(threads)}
-    terms = ray.remote(num_cpus=threads, max_restarts=RETRIES, max_task_retries=RETRIES, runtime_env=variables)
-    hire = terms(Worker)
+    terms = {"num_cpus": threads, "runtime_env": {"env_vars": environment(threads)}}
+    hire = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, **terms)(Worker)
     team = [hire.remote(threads) for _ in range(workers)]
 
-    def apply(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[tuple[Any, Peak]]:
+    def apply(function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
         pool: Any = ActorPool(team)
-        done: Iterable[tuple[Any, Peak]] = pool.map(lambda worker, item: worker.do.remote(function, item), items)
-        return done
+        return pool.map(lambda worker, item: worker.do.remote(function, item), items)
 
     crew = Crew(apply, team)
     try:

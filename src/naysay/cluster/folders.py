@@ -72,9 +72,8 @@ def find_shards(
 ) -> list[Shard]:
     """All shards, checked as far as their headers tell.
 
-    shards, labels: a folder, a pattern such as "part-*.npy", a file, or a list of files. Labels are matched by name
-    where they come from a folder or a pattern, by position where they are a list. features, label, id: columns of
-    Parquet shards.
+    shards, labels: a folder, a pattern such as "part-*.npy", a file, or a list of files. Labels match by position where
+    they are a list, else by name. features, label, id: columns of Parquet shards.
     """
     paths = list_files(shards, "shards", ENDINGS)
     kinds = {path.suffix.lower() in PARQUET for path in paths}

@@ -5,13 +5,13 @@ length 1 for the cosine metric) is written to the work folder as float32. A row 
 shard and its place in it. Later stages only map the files, in blocks: runs of rows of one shard, small enough for a
 worker to hold several of. Workers of one machine share the mapped pages.
 
-The result is, for every shard, a Parquet file of its name, with an id and not_CLASS for every class, as `naysay
-augment` writes.
+The result is a Parquet file for every shard, with an id and not_CLASS for every class, as `naysay augment` writes.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ from naysay.neighbors.blocks import even_edges
 from naysay.neighbors.rows import open_rows
 
 PART = 65_536  # rows held at once
-BLOCK_BYTES = 2**26  # of features in a block, unless the number of rows is given
 
 
 @dataclass(frozen=True)
@@ -79,11 +78,10 @@ def name_classes(
     names = tuple(classes or map(str, range(n_classes or max(found, largest + 1))))
     labels.check_n_classes(len(names))
     number = {name: at for at, name in enumerate(names)}
-    strange = next((text for text in texts if text not in number and text != str(labels.UNLABELLED)), None)
-    if strange is not None:
-        raise InputError(
-            f"labels must name one of the {len(names)} classes; got {strange!r}. Name all of them with classes=."
-        )
+    for text in texts:
+        if text not in number and text != str(labels.UNLABELLED):
+            got = f"labels must name one of the {len(names)} classes; got {text!r}"
+            raise InputError(f"{got}. Name all of them with classes=.")
     return Naming(names, number)
 
 
@@ -97,29 +95,21 @@ def prepare(shard: Shard, rows: Path, comp: Path, metric: str, naming: Naming, c
         source = open_rows(array, metric, shard.name)
         parts = (source.read(slice(start, start + PART)).numpy() for start in range(0, shard.rows, PART))
         if metric == "euclidean" and array.dtype == np.float32 and array.flags.c_contiguous:
-            for _ in parts:
-                pass  # reading is checking
+            deque(parts, maxlen=0)  # reading is checking
         else:
             _write(rows, shard.rows, shard.width, parts)
     n_classes = len(naming.names)
-
-    def from_indices(numbers: Any) -> Any:
-        return labels.from_indices(numbers, n_classes, contradictions=contradictions)
-
-    def from_array(part: Any) -> Any:
-        return (
-            read_labels(part, n_classes) if contradictions == "raise" or part.dtype.kind == "f" else from_indices(part)
-        )
-
+    convert: Callable[[Any], Any] = partial(labels.from_indices, n_classes=n_classes, contradictions=contradictions)
     if shard.labels is not None:
         array = read_npy(shard.labels)
-        parts = (np.asarray(array[start : start + PART]) for start in range(0, shard.rows, PART))
-        given = _convert(shard.labels, parts, from_array)
+        given: Iterator[Any] = (np.asarray(array[start : start + PART]) for start in range(0, shard.rows, PART))
+        if contradictions == "raise" or array.dtype.kind == "f":
+            convert = partial(read_labels, n_classes=n_classes)
     elif shard.soft:
-        given = _convert(shard.path, _lists(shard, shard.label[0]), lambda part: labels.validate(part, n_classes))
+        given, convert = _lists(shard, shard.label[0]), partial(labels.validate, n_classes=n_classes)
     else:
-        given = _convert(shard.path, _class_numbers(shard, naming), from_indices)
-    _write(comp, shard.rows, n_classes, given)
+        given = _class_numbers(shard, naming)
+    _write(comp, shard.rows, n_classes, _convert(shard.labels or shard.path, given, convert))
 
 
 def _class_numbers(shard: Shard, naming: Naming) -> Iterator[Any]:
@@ -189,18 +179,13 @@ class Block:
         return open_rows(mapped, "euclidean").numbers.numpy()
 
 
-def rows_of_a_block(width: int, block_rows: int | None) -> int:
-    """The most rows of a block of rows of `width` numbers: `block_rows`, or what BLOCK_BYTES hold."""
-    return block_rows or max(1024, BLOCK_BYTES // (4 * width))
-
-
-def cut(files: Sequence[File], width: int, block_rows: int | None) -> list[Block]:
-    """Each file of rows of `width` numbers cut evenly into blocks of at most `block_rows`."""
+def cut(files: Sequence[File], most: int) -> tuple[Block, ...]:
+    """Each file cut evenly into blocks of at most so many rows."""
     blocks = []
     for path, first, rows in files:
-        edges = even_edges(rows, rows_of_a_block(width, block_rows)).tolist()
+        edges = even_edges(rows, most).tolist()
         blocks += [Block(path, start, first + start, stop - start) for start, stop in pairwise(edges)]
-    return blocks
+    return tuple(blocks)
 
 
 def read_run(files: Sequence[File], first: int, last: int) -> Any:

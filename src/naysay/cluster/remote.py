@@ -67,7 +67,6 @@ class Remote:
         return self._wished or max(1, self._has(resource) // each)
 
     def share(self, value: Any) -> SharedReference:
-        """Put something large once where all workers reach it."""
         import numpy as np
 
         # as arrays, which Ray's object store keeps as they are and hands out without a copy
@@ -75,7 +74,6 @@ class Remote:
         return SharedReference(self._ray.put(parts))
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
-        """The outcomes in the order of completion."""
         turns, finished, running = Turns(jobs, attempts), list[Outcome](), self._running
         if running:
             raise InputError(OCCUPIED)

@@ -7,8 +7,7 @@ oldest to disk and reads them again: slow, and right.) Every few rounds the bloc
 that was killed goes on from there.
 
 A part is made from the work folder alone and keeps nothing from one round to the next, so it can be made anew where a
-worker dies. The arithmetic of a row is that of `kernel_cpu`, whatever part it is in: the result does not depend on how
-the rows are divided.
+worker dies. The arithmetic of a row is that of `kernel_cpu`: the result does not depend on how the rows are divided.
 """
 
 import shutil
@@ -71,16 +70,14 @@ class Rounds:
 
 def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Sharing, checkpoint_every: int) -> Rounds:
     """Run the rounds over the rows of the recipe `whole`, divided among the crew, from the last that was kept."""
-    rounds, tol = sharing.total, sharing.tol
-    team = crew.workers[: whole.n]
+    rounds, tol, team = sharing.total, sharing.tol, crew.workers[: whole.n]
     spans = list(pairwise(np.linspace(0, whole.n, len(team) + 1).round().astype(int).tolist()))
     recipes = [ray.put(replace(whole, first=first, last=last)) for first, last in spans]
     duties = list(zip(team, recipes, strict=True))
     with crew.timed("loading the graph"):
         spreads = ray.get([worker.call.remote(spread, recipe) for worker, recipe in duties])
     state = work.read(STATE) or {"round": 0, "change": 0.0, "files": whole.comp}
-    reading = [(worker, state["files"], *span) for worker, span in zip(team, spans, strict=True)]
-    labels = [worker.call.remote(read_run, *what) for worker, *what in reading]
+    labels = [worker.call.remote(read_run, state["files"], *span) for worker, span in zip(team, spans, strict=True)]
     seconds = []
     with crew.timed("sharing labels"):
         left = range(0) if _converged(state, tol) else range(state["round"] + 1, rounds + 1)
@@ -156,18 +153,16 @@ class Part:
         recipe, threads = self.recipe, torch.get_num_threads()
         m, starts = recipe.last - recipe.first, accumulate(map(len, labels), initial=0)
         arrays = self.indices, self.weights, self.own, self.shared, self.out
+
+        def receive(start: int, block: Any) -> None:  # rows of whole vectors, one after the other, for the kernel
+            self.shared[start : start + len(block), : recipe.classes] = block
+
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(self._receive, starts, labels))
-            cuts = pairwise(m * cut // threads for cut in range(threads + 1))
-            for part in [pool.submit(kernel_cpu.compiled_rows, *arrays, *cut) for cut in cuts]:
-                part.result()
+            list(pool.map(receive, starts, labels))
+            kernel_cpu.run_rows(pool, threads, m, *arrays)
         new = np.empty((m, recipe.classes), np.float32)
         new[self.order] = self.out[:, : recipe.classes]
         return new, float(np.abs(new - self.shared[recipe.first : recipe.last, : recipe.classes]).max())
-
-    def _receive(self, start: int, block: Any) -> None:
-        """Put a block of labels where the kernel reads them: rows of whole vectors, one after the other."""
-        self.shared[start : start + len(block), : self.recipe.classes] = block
 
 
 # a worker keeps the part that it last shared labels over

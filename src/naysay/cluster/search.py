@@ -85,9 +85,8 @@ def find_neighbors(crew: Crew, plan: Search, *, method: str, nlist: int | None, 
         return {"method": method, "recall": 1.0}
     nlist = nlist or choose_nlist(plan.n)
     if not (nprobe or 1) <= nlist <= plan.n:
-        raise InputError(
-            f"nlist must be from nprobe to the {plan.n} rows there are; got nlist={nlist} and nprobe={nprobe}."
-        )
+        got = f"nlist={nlist} and nprobe={nprobe}"
+        raise InputError(f"nlist must be from nprobe to the {plan.n} rows there are; got {got}.")
     crew.finish(partial(find_centres, plan, nlist), [plan.work.named("centres.npy")], "finding centres")
     indexes = [plan.work.index(at) for at in range(len(plan.groups))]
     crew.finish(partial(index_group, plan), indexes, "sorting rows into lists")

@@ -6,6 +6,7 @@ The workers are placed all at once or not at all, so that none waits for a place
 import dataclasses
 import os
 import socket
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -89,19 +90,16 @@ def _gang(ray: Any, workers: int, sent: Any) -> Trained:
 def _raise_death(ray: Any, waiting: list[Any]) -> None:
     """Raise that a worker died, if one did: another may have lost its connection to it, and be heard of first."""
     for one in waiting:
-        try:
+        with suppress(ray.exceptions.RayTaskError, ray.exceptions.GetTimeoutError):  # it failed, or it waits: it lives
             ray.get(one, timeout=GRACE)
-        except (ray.exceptions.RayTaskError, ray.exceptions.GetTimeoutError):
-            continue  # it failed, or it waits: it lives
 
 
 class _Member:
     """A worker of a training. Ray shows each its own GPU alone, so each is a machine of one process to torch."""
 
     def __init__(self, rank: int, size: int) -> None:
-        local = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+        self.rank, local = rank, {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
         os.environ |= {"RANK": str(rank), "GROUP_RANK": str(rank), "WORLD_SIZE": str(size), **local}
-        self.rank = rank
 
     def meeting(self) -> tuple[str, int]:
         """The address and a free port of this worker's machine, where all will meet."""
@@ -123,9 +121,6 @@ class _Member:
 
 def _on_cpu(predictor: Predictor) -> Predictor:
     # the one who asked may have no GPU
-    return dataclasses.replace(
-        predictor,
-        model=predictor.model.cpu(),
-        normaliser=predictor.normaliser.to(torch.device("cpu")),
-        T=None if predictor.T is None else predictor.T.cpu(),
-    )
+    T, normaliser = predictor.T, predictor.normaliser.to(torch.device("cpu"))
+    T = None if T is None else T.cpu()
+    return dataclasses.replace(predictor, model=predictor.model.cpu(), normaliser=normaliser, T=T)

@@ -42,8 +42,8 @@ def start(
     """An engine, and its end when the block is left.
 
     workers: how many jobs at a time; else one per GPU, or per core where there is none. 0 (local only): this process.
-    threads: of each worker's arithmetic; else the cores over the workers. The same number gives the same last digits
-    everywhere (workers=0: torch's threads alone).
+    threads: of each worker's arithmetic (workers=0: torch's alone); else the cores over the workers. The same number
+    gives the same last digits everywhere.
     address: the Ray cluster to join, "auto" or "host:port"; else Ray is started here.
     """
     if name not in NAMES:

@@ -2,8 +2,7 @@
 
 A job is a module-level function with keywords, so that it can be pickled by name and found again in another process or
 on another machine. A job that raises is tried again, up to `attempts` times; then its outcome carries the error and the
-rest goes on. An `InputError` is not tried again: the same input would be refused again. `Turns` is that rule, which all
-engines follow.
+rest goes on. An `InputError` is not tried again: the same input would be refused again. All engines follow `Turns`.
 """
 
 from collections import deque

@@ -169,8 +169,7 @@ def run_recorded(
     """The records of the jobs that have no result in the ledger yet, each when it is done, here or by another driver.
 
     A job's value is a mapping ready for JSON; its record is {"key": ..., "seconds": ..., **value}, or, where it failed
-    for good, {"key": ..., "failed": the error, "attempts": ...}. A terminal shows a bar called `doing`; `tell` gets a
-    line per finished job.
+    for good, {"key": ..., "failed": the error, "attempts": ...}. A bar is called `doing`; `tell` gets a line per job.
     """
     pending = _pending(jobs, ledger)
     total = len(pending)

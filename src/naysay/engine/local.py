@@ -3,15 +3,14 @@
 Without workers, for one GPU, a debugger, or functions that cannot be pickled, the jobs are done in this process. The
 standard library's ProcessPoolExecutor breaks as a whole when one worker dies, leaves its workers behind when the driver
 is killed (cpython issue 111873), and waits for ever for a worker that was killed while it sent a result, because every
-process holds both ends of its queues. With a pipe per worker the end of a process is the end of its file, at any
-moment, on both sides.
+process holds both ends of its queues. With a pipe per worker the end of a process is the end of its file at both ends.
 """
 
 import multiprocessing
 import signal
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import connection, reduction, resource_tracker
 from typing import Any
@@ -28,7 +27,7 @@ PATIENCE = 5.0  # seconds for an idle worker to leave before it is ended
 def started(workers: int | None, threads: int | None) -> Iterator[Engine]:
     """The engine with `workers` processes (None: one per GPU, else per core; 0: this one), which end with the block."""
     if workers == 0:
-        with _threads_of_torch(threads):
+        with nullcontext() if threads is None else _threads_of_torch(threads):
             yield Here()
         return
     with closing(Local(environments(workers, threads))) as engine:
@@ -36,11 +35,8 @@ def started(workers: int | None, threads: int | None) -> Iterator[Engine]:
 
 
 @contextmanager
-def _threads_of_torch(threads: int | None) -> Iterator[None]:
-    """Torch uses so many threads in the block (None: as it does anyway)."""
-    if threads is None:
-        yield
-        return
+def _threads_of_torch(threads: int) -> Iterator[None]:
+    """Torch uses so many threads in the block."""
     import torch
 
     before = torch.get_num_threads()
@@ -65,11 +61,9 @@ class Here:
     workers = 1
 
     def share(self, value: Any) -> Held:
-        """The value, in a handle as the other engines give it."""
         return Held(value)
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
-        """The outcomes one after another."""
         turns = Turns(jobs, attempts)
         while (attempt := turns.take()) is not None:
             yield from turns.end(attempt, _perform(attempt.job))
@@ -94,11 +88,9 @@ class Local:
 
     @property
     def workers(self) -> int:
-        """How many jobs run at the same time."""
         return len(self._workers)
 
     def share(self, value: Any) -> SharedFile:
-        """Put something large once where all workers reach it."""
         return SharedFile(value)
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:

@@ -8,8 +8,7 @@ Values are pickled here, in memory of their own, and not by the queue that carri
 over as file descriptors, which die with the worker that made them. What a worker on a GPU gives back lies in main
 memory, for a reader without that GPU. The arrays of a shared value stay apart from its pickle (protocol 5, PEP 574), in
 a file without a name that all workers of a machine map into memory; nothing is left of it when the driver dies, however
-it dies. Nothing heavy is imported here: a worker is ready after the start of Python, and loads what its jobs need when
-the first one comes.
+it dies. Nothing heavy is imported here: a worker is ready with Python, and loads what its jobs need for the first one.
 """
 
 import io
@@ -142,10 +141,8 @@ def _sendable(what: str) -> Iterator[None]:
     try:
         yield
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InputError(
-            f"{what} cannot be sent to a worker: {error}. Use functions at the top of a module and plain values, "
-            "or the local engine with workers=0."
-        ) from error
+        way_out = "Use functions at the top of a module and plain values, or the local engine with workers=0."
+        raise InputError(f"{what} cannot be sent to a worker: {error}. {way_out}") from error
 
 
 def unpack(parts: Sequence[Any]) -> Any:
@@ -170,11 +167,9 @@ class SharedFile(Handle):
                 self.spans.append((start, start + part.nbytes))
             self.file.flush()
         except OSError as error:
-            size = sum(part.nbytes for part in parts) / 2**20
-            raise InputError(
-                f"a shared value of {size:,.0f} MB cannot be written to {tempfile.gettempdir()} ({error.strerror}). "
-                "Set TMPDIR to a folder with room."
-            ) from error
+            size, place = sum(part.nbytes for part in parts) / 2**20, f"{tempfile.gettempdir()} ({error.strerror})"
+            what = f"a shared value of {size:,.0f} MB cannot be written to {place}"
+            raise InputError(f"{what}. Set TMPDIR to a folder with room.") from error
 
 
 def open_shared(descriptor: int, spans: Sequence[Span]) -> list[memoryview]:
