@@ -94,12 +94,14 @@ def augment_report(
 def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None = None) -> tuple[Any, Report]:
     """The labels Z (n, K) after sharing as the record says, and what was done; features and comp as in `augment`."""
     row, alpha = sharing.row, sharing.alpha
-    device, as_tensor = destination(features, comp)
+    tensors = [given.device for given in (features, comp) if isinstance(given, Tensor)]
+    # the work is done with the first tensor, else with the graph, else on the CPU
+    device = tensors[0] if tensors else features.device if isinstance(features, Graph) else torch.device("cpu")
     given = read_labels(comp, n_classes).to(device, torch.float32)
     if row.weigh is None or sharing.total == 0:
         Z = divide_rows(given)
         report = Report(row.name, 0, 0.0, alpha, None, 0, 0.0, None, describe(given, Z))
-        return (Z if as_tensor else Z.cpu().numpy()), report
+        return (Z if tensors else Z.cpu().numpy()), report
     n, n_classes = given.shape
     graph = read_graph(features, n, n_classes, sharing).to(device)
     gamma = sharing.gamma_for(graph.distances) if row.uses_gamma else None
@@ -111,7 +113,7 @@ def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None =
     Z, heard = shared.labels, float(effective.median())
     became = shared.rounds, shared.change, graph.recall, describe(given, Z)
     report = Report(row.name, graph.k, heard, alpha, gamma, *became)
-    return (Z if as_tensor else Z.cpu().numpy()), report
+    return (Z if tensors else Z.cpu().numpy()), report
 
 
 def read_labels(comp: Any, n_classes: int | None) -> Tensor:
@@ -145,10 +147,9 @@ def largest_class(numbers: Any) -> int:
 def read_graph(features: Any, n: int, n_classes: int, sharing: Sharing) -> Graph:
     """The graph over which n rows share, built unless the features are one already."""
     if hasattr(features, "tocsr"):
-        raise InputError(
-            "features must be a dense (n, d) array or a graph; got a scipy sparse matrix. If it is a neighbour graph, "
-            "pass naysay.neighbors.from_csr(matrix); if it is a table, pass matrix.toarray()."
-        )
+        graph = "If it is a neighbour graph, pass naysay.neighbors.from_csr(matrix)"
+        way_out = f"{graph}; if it is a table, pass matrix.toarray()."
+        raise InputError(f"features must be a dense (n, d) array or a graph; got a scipy sparse matrix. {way_out}")
     rows = features.n if isinstance(features, Graph) else len(features)
     if rows != n:
         raise InputError(f"features and comp must have one row per instance each; got {rows} and {n} rows.")
@@ -159,11 +160,3 @@ def read_graph(features: Any, n: int, n_classes: int, sharing: Sharing) -> Graph
         wrong = f"the graph must join the rows with each other; got {features!r}"
         raise InputError(f"{wrong}. Build it from these rows alone.")
     return features.nearest(min(k, features.k))
-
-
-def destination(features: Any, comp: Any) -> tuple[torch.device, bool]:
-    """Where to work (with the first tensor, else with the graph, else on the CPU), and whether to return a tensor."""
-    tensors = [given.device for given in (features, comp) if isinstance(given, Tensor)]
-    if tensors:
-        return tensors[0], True
-    return (features.device if isinstance(features, Graph) else torch.device("cpu")), False

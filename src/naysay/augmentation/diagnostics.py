@@ -33,7 +33,6 @@ class Description:
     moved_most: float
 
     def __str__(self) -> str:
-        """Four plain lines."""
         return (
             f"{self.rows} rows, {self.classes} classes\n"
             f"rows without labels: {self.unlabelled} before, {self.unreached} after\n"
@@ -67,7 +66,6 @@ class Report:
         return {name.replace("neighbors", "neighbours"): value for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
-        """The settings in one line, then the labels' four."""
         by = "" if self.gamma is None else f", gamma {self.gamma:.4g}"
         return (
             f"{self.scheme}: {self.neighbors} neighbours ({self.effective_neighbors:.1f} in effect), "

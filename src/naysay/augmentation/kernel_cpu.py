@@ -4,7 +4,7 @@ Import this module only where it is used: it imports numba. What makes it fast, 
 
 - The sum over neighbours is written as LLVM vector code. Left to numba, a short loop of fixed length is unrolled before
   the vectoriser sees it and then runs one number at a time, two to four times slower.
-- Rows are visited neighbour after neighbour (`_depth_first`): what a row reads was mostly read before, and is cached.
+- Rows are visited neighbour after neighbour (`depth_first`): what a row reads was mostly read before, and is cached.
 - A round is bound by the bytes it reads, so row numbers take 16 bits where that is enough, labels are padded no more
   than whole vectors ask for, and all of it is allocated by numpy, which asks for huge pages.
 
@@ -30,6 +30,8 @@ from naysay.augmentation.propagation import Rounds, Step
 CACHE_LINE = 64
 ROWS_PER_THREAD = 1024
 FOLLOWED = 8
+
+compiled: Callable[[Any], Any] = numba.njit(nogil=True, cache=True)
 
 
 def _weighted_sum(lanes: int) -> Any:
@@ -82,7 +84,8 @@ def _weighted_sum(lanes: int) -> Any:
 sum_of_16, sum_of_4 = _weighted_sum(16), _weighted_sum(4)
 
 
-def _rows(indices: Any, weights: Any, own: Any, shared: Any, out: Any, first: int, last: int) -> None:
+@compiled
+def run_some(indices: Any, weights: Any, own: Any, shared: Any, out: Any, first: int, last: int) -> None:
     """One round for the rows first..last-1: out = own + weights @ shared; labels are `padded` wide."""
     width = shared.shape[1]
     for row in range(first, last):
@@ -97,7 +100,8 @@ def padded(classes: int) -> int:
     return -(-classes // 4) * 4 if 0 < classes % 16 <= 4 else -(-classes // 16) * 16
 
 
-def _depth_first(indices: Any, followed: int) -> Any:
+@compiled
+def depth_first(indices: Any, followed: int) -> Any:
     """All rows in the order of a walk from each row to the nearest of its first `followed` neighbours not yet seen."""
     n = indices.shape[0]
     seen = np.zeros(n, dtype=np.bool_)
@@ -120,14 +124,10 @@ def _depth_first(indices: Any, followed: int) -> Any:
     return order
 
 
-compiled_rows = numba.njit(nogil=True, cache=True)(_rows)
-compiled_depth_first = numba.njit(nogil=True, cache=True)(_depth_first)
-
-
 def run_rows(pool: ThreadPoolExecutor, threads: int, n: int, *arrays: Any) -> None:
-    """One round for all n rows of the arrays of `_rows`, divided evenly among so many threads of the pool."""
+    """One round for all n rows of the arrays of `run_some`, divided evenly among so many threads of the pool."""
     cuts = [n * part // threads for part in range(threads + 1)]
-    list(pool.map(partial(compiled_rows, *arrays), cuts[:-1], cuts[1:]))
+    list(pool.map(partial(run_some, *arrays), cuts[:-1], cuts[1:]))
 
 
 def run(
@@ -135,7 +135,7 @@ def run(
 ) -> Rounds:
     """The rounds of `iterate` over rows in walking order; labels go in and come out (n, K) in the order given."""
     (n, classes), k = given.shape, indices.shape[1]
-    order = torch.from_numpy(compiled_depth_first(indices.numpy(), min(FOLLOWED, k)))
+    order = torch.from_numpy(depth_first(indices.numpy(), min(FOLLOWED, k)))
     place = torch.empty_like(order).scatter_(0, order.long(), torch.arange(n, dtype=torch.int32))
     # indices are moved and renumbered; plain numpy arrays, for their huge pages
     walked = place.numpy()[indices.numpy()[order.numpy()]].astype(np.uint16 if n <= 2**16 else np.uint32)

@@ -146,10 +146,9 @@ def check_settings(alpha: float, rounds: int | None, tol: float | None) -> None:
 def _check_shapes(indices: Tensor, weights: Tensor, comp: Tensor) -> None:
     matrices = indices.ndim == comp.ndim == 2 and indices.shape == weights.shape
     if not matrices or len(comp) != len(indices) or indices.numel() == 0:
-        raise InputError(
-            "propagation needs indices and weights (n, k) and labels (n, K) with the same n, and at least one "
-            f"neighbour; got shapes {tuple(indices.shape)}, {tuple(weights.shape)} and {tuple(comp.shape)}."
-        )
+        need = "indices and weights (n, k) and labels (n, K) with the same n, and at least one neighbour"
+        got = f"{tuple(indices.shape)}, {tuple(weights.shape)} and {tuple(comp.shape)}"
+        raise InputError(f"propagation needs {need}; got shapes {got}.")
     # the kernels read memory at these numbers, so a wrong one must not get that far
     low, high = int(indices.min()), int(indices.max())
     if low < 0 or high >= len(comp):

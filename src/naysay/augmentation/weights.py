@@ -57,10 +57,9 @@ def effective_neighbors(weights: Tensor) -> Tensor:
 
 
 def warn_unless_fits(gamma: float, nearest: Tensor, effective: Tensor, k: int, distances: Tensor | None = None) -> None:
-    """Warn unless the median row is not isolated, and listens to two neighbours or more in effect.
+    """Warn if the median row is isolated, by `nearest` squared distances (n,), or in effect hears fewer than two.
 
-    nearest, effective: each row's nearest squared distance and effective neighbours (n,). distances: all of them, if
-    one process has them, for the warning's words.
+    distances: all of them, if one process has them, for the warning's words.
     """
     if float(nearest.median()) <= UNDERFLOW / gamma and float(effective.median()) >= min(2.0, k / 2):
         return

@@ -68,10 +68,9 @@ def _join(ray: Any, address: str) -> None:
         ray.init(address, **SILENT)
     except (OSError, RuntimeError, ValueError) as error:
         why = str(error).strip().splitlines()[0].rstrip(".")
-        raise InputError(
-            f"no Ray cluster could be joined at {address!r}: {why}. Start one with `ray start --head`, with the same "
-            "versions of Python and ray, or leave the address out to start one here."
-        ) from error
+        start = "Start one with `ray start --head`, with the same versions of Python and ray"
+        way_out = f"{start}, or leave the address out to start one here."
+        raise InputError(f"no Ray cluster could be joined at {address!r}: {why}. {way_out}") from error
 
 
 def is_connected() -> bool:

@@ -130,7 +130,7 @@ def augment_shards(
     with connect(address, workers=workers and workers * threads) as ray:
         fits = max(1, int(ray.cluster_resources().get("CPU", 1)) // threads)
         with hired(ray, min(workers or fits, fits), threads) as crew:
-            account = flow(Run(found, settings, work, out, crew, ray, threads, checkpoint_every), name_texts)
+            account = flow(Run(found, settings, work, crew, ray, threads, checkpoint_every), name_texts)
     Work(out).write(RESULT, account.as_dict())
     shutil.rmtree(work.folder)
     return account
@@ -143,7 +143,6 @@ class Run:
     shards: list[Shard]
     settings: Settings
     work: Work
-    out: Path
     crew: Crew
     ray: Any
     threads: int
@@ -171,7 +170,7 @@ def flow(run: Run, name_texts: NameTexts | None) -> Account:
         shared = share_labels(run.ray, run.crew, run.work, recipe, sharing, run.checkpoint_every)
         if gamma is not None:
             warn_unless_fits(gamma, torch.from_numpy(shared.nearest), torch.from_numpy(shared.effective), k)
-    write = partial(write_shard, out=run.out, comp=comp, shared=shared.files, classes=naming.names)
+    write = partial(write_shard, out=run.work.folder.parent, comp=comp, shared=shared.files, classes=naming.names)
     described = merge(run.crew.each(write, run.shards, "writing shards"))
     heard = float(torch.from_numpy(shared.effective).median())
     became = shared.done, shared.change, search["recall"], described

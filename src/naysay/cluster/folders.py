@@ -60,6 +60,7 @@ class Shard:
 
 
 File = tuple[str, int, int]  # a file, the number of its first row in the whole, and how many rows it has
+Files = Sequence[File]
 
 
 def find_shards(
@@ -90,10 +91,8 @@ def find_shards(
         named = "columns of features, labels or ids can be named in Parquet shards only"
         raise InputError(f"{named}; got .npy shards. Leave them out.")
     if (labels is None) == (not label):
-        raise InputError(
-            "labels must be given once, as the .npy files that match the shards (labels=) or as columns of Parquet "
-            f"shards (label=); got {'neither' if labels is None else 'both'}."
-        )
+        ways = "as the .npy files that match the shards (labels=) or as columns of Parquet shards (label=)"
+        raise InputError(f"labels must be given once, {ways}; got {'neither' if labels is None else 'both'}.")
     matching = [None] * len(paths) if labels is None else _match(paths, labels)
     found: list[Shard] = []
     for path, its_labels in zip(paths, matching, strict=True):
@@ -179,32 +178,31 @@ def _refuse_empty(path: Path, rows: int) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """The paths of a run's intermediate files."""
+    """The paths of a run's intermediate files.
+
+    rows: of a shard as float32, where the shard itself will not do. comp: its labels; when they are there, the shard
+    has been looked at. index: the rows of a group of blocks in lists. graph: a block's neighbours. labels: of a part of
+    the rows after so many rounds. named: anything of which there is one.
+    """
 
     folder: Path
 
     def rows(self, shard: int) -> Path:
-        """A shard's rows as float32, where the shard itself will not do."""
         return self.folder / "rows" / f"{shard}.npy"
 
     def comp(self, shard: int) -> Path:
-        """A shard's labels; when they are there, the shard has been looked at."""
         return self.folder / "comp" / f"{shard}.npy"
 
     def index(self, group: int) -> Path:
-        """The rows of a group of blocks in lists."""
         return self.folder / "index" / f"{group}.faiss"
 
     def graph(self, block: int) -> Path:
-        """A block's neighbours."""
         return self.folder / "graph" / f"{block}.safetensors"
 
     def labels(self, done: int, part: int) -> Path:
-        """The labels of a part of the rows after so many rounds."""
         return self.folder / "labels" / f"{done}" / f"{part}.npy"
 
     def named(self, name: str) -> Path:
-        """Anything of which there is one."""
         return self.folder / name
 
     def read(self, name: str) -> Any:
@@ -227,10 +225,8 @@ def open_work(out: Path, shards: Sequence[Shard], settings: Mapping[str, Any], *
         raise InputError(f"{out} holds a finished result. Choose another folder, or pass force=True to replace it.")
     if before is not None and before != asked:
         if not force:
-            raise InputError(
-                f"{out} holds an unfinished run with other {_difference(before, asked)}. Run it as it was to go on, "
-                "choose another folder, or pass force=True to begin anew."
-            )
+            way_out = "Run it as it was to go on, choose another folder, or pass force=True to begin anew."
+            raise InputError(f"{out} holds an unfinished run with other {_difference(before, asked)}. {way_out}")
         shutil.rmtree(work.folder)
     elif before is None and out.exists() and any(out.iterdir()) and not finished:
         raise InputError(f"{out} holds other files. Choose a new or empty folder.")

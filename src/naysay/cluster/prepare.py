@@ -23,7 +23,7 @@ from naysay import labels
 from naysay.augmentation import Description, describe, largest_class, read_labels
 from naysay.augmentation.diagnostics import merge
 from naysay.augmentation.propagation import divide_rows
-from naysay.cluster.folders import File, Shard
+from naysay.cluster.folders import Files, Shard
 from naysay.datasets.arrays import read_npy
 from naysay.datasets.columns import read_blocks
 from naysay.errors import InputError
@@ -43,10 +43,11 @@ class Naming:
     number: Mapping[str, int]
 
 
+Counted = Counter[str] | int
 NameTexts = Callable[[Mapping[str, int]], Any]  # from how often each text was given to something like a `Naming`
 
 
-def count_labels(shard: Shard) -> Counter[str] | int:
+def count_labels(shard: Shard) -> Counted:
     """How often each text names a class in the shard's label columns; or its K, where labels are arrays."""
     if shard.labels is not None:
         array, name = read_npy(shard.labels), Path(shard.labels).name
@@ -63,10 +64,7 @@ def count_labels(shard: Shard) -> Counter[str] | int:
 
 
 def name_classes(
-    counted: Sequence[Counter[str] | int],
-    classes: Sequence[str] | None,
-    name_texts: NameTexts | None,
-    n_classes: int | None,
+    counted: Sequence[Counted], classes: Sequence[str] | None, name_texts: NameTexts | None, n_classes: int | None
 ) -> Naming:
     """The classes of all shards: what `name_texts` makes of their texts, or `classes`, or as many numbers as needed."""
     texts = sum((counts for counts in counted if isinstance(counts, Counter)), Counter[str]())
@@ -179,7 +177,7 @@ class Block:
         return open_rows(mapped, "euclidean").numbers.numpy()
 
 
-def cut(files: Sequence[File], most: int) -> tuple[Block, ...]:
+def cut(files: Files, most: int) -> tuple[Block, ...]:
     """Each file cut evenly into blocks of at most so many rows."""
     blocks = []
     for path, first, rows in files:
@@ -188,7 +186,7 @@ def cut(files: Sequence[File], most: int) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def read_run(files: Sequence[File], first: int, last: int) -> Any:
+def read_run(files: Files, first: int, last: int) -> Any:
     """The rows first..last-1 of the whole from the `.npy` files that hold them, in memory."""
     holding = [(path, start) for path, start, rows in files if start < last and first < start + rows]
     parts = [np.load(path, mmap_mode="r")[max(0, first - start) : last - start] for path, start in holding]
@@ -202,9 +200,7 @@ def take(blocks: Sequence[Block], numbers: Any) -> Any:
     return np.concatenate([np.load(block.path, mmap_mode="r")[some - block.first + block.at] for block, some in parts])
 
 
-def write_shard(
-    shard: Shard, out: Path, comp: Sequence[File], shared: Sequence[File], classes: Sequence[str]
-) -> Description:
+def write_shard(shard: Shard, out: Path, comp: Files, shared: Files, classes: Sequence[str]) -> Description:
     """Write the shard's labels, rows divided by their sums, to the folder `out`; what became of those it had."""
     import pyarrow as pa
     import pyarrow.parquet as pq

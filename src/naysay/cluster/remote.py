@@ -8,7 +8,6 @@ import functools
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from naysay.cluster.connection import connect, is_connected
@@ -16,13 +15,6 @@ from naysay.engine import cores, share_of_threads
 from naysay.engine.jobs import ATTEMPTS, OCCUPIED, Attempt, Engine, Failure, Job, Outcome, Reply, Turns, died
 from naysay.engine.worker import Handle, MainMemory, environment, pack_apart, pack_job, perform, receive
 from naysay.errors import InputError
-
-
-@dataclass(frozen=True, eq=False)
-class SharedReference(Handle):
-    """A handle of the ray engine's `share`: a reference into Ray's object store."""
-
-    reference: Any
 
 
 @contextmanager
@@ -66,12 +58,12 @@ class Remote:
         resource, each = self._unit
         return self._wished or max(1, self._has(resource) // each)
 
-    def share(self, value: Any) -> SharedReference:
+    def share(self, value: Any) -> Handle:
         import numpy as np
 
         # as arrays, which Ray's object store keeps as they are and hands out without a copy
         parts = [np.frombuffer(part, np.uint8) for part in pack_apart(value, _by_value())]
-        return SharedReference(self._ray.put(parts))
+        return Handle(self._ray.put(parts))
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
         turns, finished, running = Turns(jobs, attempts), list[Outcome](), self._running
@@ -96,7 +88,7 @@ class Remote:
 
     def _submit(self, job: Job) -> Any:
         message, shared = pack_job(job, _by_value())
-        return self._task.remote(message, sys.path, list(shared), *(handle.reference for handle in shared.values()))
+        return self._task.remote(message, sys.path, list(shared), *(handle.place for handle in shared.values()))
 
     def _fetch(self, one: Any) -> Reply:
         exceptions = self._ray.exceptions

@@ -95,7 +95,8 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Shari
                     crew.note(peak)
                 state["files"] = [(path, first, last - first) for path, (first, last) in zip(paths, spans, strict=True)]
                 work.write(STATE, state)
-                _forget_other_rounds(work, done)
+                for folder in {*work.named("labels").iterdir()} - {work.named("labels") / str(done)}:
+                    shutil.rmtree(folder)
             if _converged(state, tol):
                 break
     effective, nearest = (np.concatenate(parts) for parts in zip(*spreads, strict=True))
@@ -105,12 +106,6 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Shari
 
 def _converged(state: dict[str, Any], tol: float | None) -> bool:
     return tol is not None and state["round"] > 0 and state["change"] <= tol
-
-
-def _forget_other_rounds(work: Work, done: int) -> None:
-    for folder in work.labels(done, 0).parents[1].iterdir():
-        if folder.name != str(done):
-            shutil.rmtree(folder)
 
 
 def spread(recipe: Recipe) -> tuple[Any, Any]:
@@ -135,7 +130,7 @@ class Part:
         # neighbours in other parts are left out of the walk: a row in their place has been seen
         here, mine = indices[:, : kernel_cpu.FOLLOWED] - recipe.first, np.arange(m, dtype=np.int32)[:, None]
         here = np.where((here >= 0) & (here < m), here, mine)
-        self.order = kernel_cpu.compiled_depth_first(here, here.shape[1])
+        self.order = kernel_cpu.depth_first(here, here.shape[1])
         self.indices = indices[self.order].view(np.uint32)
         if recipe.n <= 2**16:
             self.indices = self.indices.astype(np.uint16)

@@ -152,9 +152,8 @@ def library() -> Any:
     try:
         import faiss
     except ImportError as error:
-        raise InputError(
-            "the approximate search over shards needs faiss: pip install 'naysay[ray]', or use method='exact'."
-        ) from error
+        way_out = "pip install 'naysay[ray]', or use method='exact'."
+        raise InputError(f"the approximate search over shards needs faiss: {way_out}") from error
     faiss.omp_set_num_threads(torch.get_num_threads())
     return faiss
 

@@ -60,11 +60,10 @@ def _gang(ray: Any, workers: int, sent: Any) -> Trained:
     members: list[Any] = []
     try:
         if not room.wait(PATIENCE):
-            free = ray.available_resources()
-            raise InputError(
-                f"{workers} workers need {'a GPU' if gpus else 'a CPU core'} each at the same time; the cluster has "
-                f"{free.get('GPU' if gpus else 'CPU', 0):g} free. Ask for fewer, or wait for other work to end."
-            )
+            free = ray.available_resources().get("GPU" if gpus else "CPU", 0)
+            need = f"{workers} workers need {'a GPU' if gpus else 'a CPU core'} each at the same time"
+            way_out = "Ask for fewer, or wait for other work to end."
+            raise InputError(f"{need}; the cluster has {free:g} free. {way_out}")
         place = PlacementGroupSchedulingStrategy(room)
         member = ray.remote(num_cpus=1, num_gpus=gpus, scheduling_strategy=place)(_Member)
         members = [member.remote(rank, workers) for rank in range(workers)]

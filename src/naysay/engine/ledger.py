@@ -171,21 +171,17 @@ def run_recorded(
     A job's value is a mapping ready for JSON; its record is {"key": ..., "seconds": ..., **value}, or, where it failed
     for good, {"key": ..., "failed": the error, "attempts": ...}. A bar is called `doing`; `tell` gets a line per job.
     """
-    pending = _pending(jobs, ledger)
-    total = len(pending)
-    for done, record in enumerate(track(_records(engine, pending, ledger, attempts), total, doing), 1):
-        if tell is not None:
-            tell(f"{done}/{total} {_told(record)}")
-        yield record
-
-
-def _pending(jobs: Iterable[Job], ledger: Ledger) -> dict[str, Job]:
     have, asked = ledger.keys(), dict[str, Job]()
     for job in jobs:
         if job.key in asked:
             raise InputError(f"the key of each job must be its own; got {job.key!r} twice.")
         asked[job.key] = job
-    return {key: job for key, job in asked.items() if key not in have}
+    pending = {key: job for key, job in asked.items() if key not in have}
+    total = len(pending)
+    for done, record in enumerate(track(_records(engine, pending, ledger, attempts), total, doing), 1):
+        if tell is not None:
+            tell(f"{done}/{total} {_told(record)}")
+        yield record
 
 
 def _records(engine: Engine, pending: dict[str, Job], ledger: Ledger, attempts: int) -> Iterator[Record]:

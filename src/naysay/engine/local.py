@@ -10,13 +10,12 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, nullcontext, suppress
 from multiprocessing import connection, reduction, resource_tracker
 from typing import Any
 
 from naysay.engine.jobs import ATTEMPTS, OCCUPIED, Attempt, Engine, Job, Outcome, Reply, Turns, died
-from naysay.engine.worker import Handle, SharedFile, environ, environments, failure, pack_job, receive, serve
+from naysay.engine.worker import Handle, environ, environments, failure, pack_job, receive, serve, write_shared
 from naysay.errors import InputError
 
 START_ATTEMPTS = 3
@@ -47,21 +46,14 @@ def _threads_of_torch(threads: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@dataclass(frozen=True, eq=False)
-class Held(Handle):
-    """A handle of what never leaves this process."""
-
-    value: Any
-
-
 class Here:
     """The local engine without workers: jobs one after another in this process."""
 
     name = "local"
     workers = 1
 
-    def share(self, value: Any) -> Held:
-        return Held(value)
+    def share(self, value: Any) -> Handle:
+        return Handle(value)
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
         turns = Turns(jobs, attempts)
@@ -72,7 +64,7 @@ class Here:
 def _perform(job: Job) -> Reply:
     started = time.perf_counter()
     try:
-        arguments = {name: value.value if isinstance(value, Held) else value for name, value in job.arguments.items()}
+        arguments = {name: value.place if isinstance(value, Handle) else value for name, value in job.arguments.items()}
         return Reply(job.call(**arguments), None, time.perf_counter() - started)
     except (Exception, SystemExit) as error:  # as in a worker: whatever a job raises is its outcome
         return Reply(None, failure(error), time.perf_counter() - started)
@@ -90,8 +82,8 @@ class Local:
     def workers(self) -> int:
         return len(self._workers)
 
-    def share(self, value: Any) -> SharedFile:
-        return SharedFile(value)
+    def share(self, value: Any) -> Handle:
+        return Handle(write_shared(value))
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
         """The outcomes in the order of completion; workers are started when there is something for them to do."""
@@ -116,7 +108,8 @@ class Local:
     def close(self) -> None:
         """End all workers, at once those that are still at a job."""
         for worker in self._workers:
-            worker.leave()
+            if worker.connection is not None:
+                worker.connection.close()  # idle ones leave by themselves
         for worker in self._workers:
             worker.kill(PATIENCE if worker.attempt is None else 0.0)
 
@@ -155,11 +148,6 @@ class _Worker:
         self.attempt = None
         return turns.end(attempt, receive(reply))
 
-    def leave(self) -> None:
-        """Let the process end by itself."""
-        if self.connection is not None:
-            self.connection.close()
-
     def kill(self, patience: float = 0.0) -> None:
         """End the process, at once or after so many seconds."""
         if self.process is not None:
@@ -181,13 +169,12 @@ class _Worker:
 
     def _send(self) -> None:
         assert self.attempt is not None
-        message, shared = pack_job(self.attempt.job)
-        try:
-            self.connection.send((message, {name: handle.spans for name, handle in shared.items()}))
-            for handle in shared.values():
-                reduction.send_handle(self.connection, handle.file.fileno(), self.process.pid)
-        except OSError:
-            return  # it has just died; `hear` finds the end of the file
+        message, handles = pack_job(self.attempt.job)
+        shared = {name: handle.place for name, handle in handles.items()}
+        with suppress(OSError):  # where it has just died, `hear` finds the end of the file
+            self.connection.send((message, {name: spans for name, (_, spans) in shared.items()}))
+            for file, _ in shared.values():
+                reduction.send_handle(self.connection, file.fileno(), self.process.pid)
 
     def _mourn(self, attempt: Attempt, turns: Turns) -> list[Outcome]:
         begun, process = self.ready, self.process
@@ -196,10 +183,9 @@ class _Worker:
             return turns.end(attempt, died(_ending(process.exitcode)))
         self.failed_starts += 1
         if self.failed_starts == START_ATTEMPTS:
-            raise InputError(
-                f"{START_ATTEMPTS} workers ended while they started; the last one {_ending(process.exitcode)}. "
-                'A script must start its work under `if __name__ == "__main__":`; else run with workers=0.'
-            )
+            ended = f"{START_ATTEMPTS} workers ended while they started; the last one {_ending(process.exitcode)}"
+            way_out = 'A script must start its work under `if __name__ == "__main__":`; else run with workers=0.'
+            raise InputError(f"{ended}. {way_out}")
         self.give(attempt)
         return []
 

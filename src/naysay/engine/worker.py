@@ -107,7 +107,10 @@ class Pickler(MainMemory, pickle.Pickler):
 
 
 class Handle:
-    """What `share` returns; the workers get the value itself."""
+    """What `share` returns, over where the shared thing is; the workers get the thing itself."""
+
+    def __init__(self, place: Any) -> None:
+        self.place = place
 
     def __reduce__(self) -> Any:
         raise TypeError("a shared value must stand at the top level of a job's arguments")
@@ -152,24 +155,22 @@ def unpack(parts: Sequence[Any]) -> Any:
     return pickle.loads(parts[0], buffers=parts[1:])
 
 
-class SharedFile(Handle):
-    """A handle of the local engine's `share`: the file without a name, and where in it each part lies."""
-
-    def __init__(self, value: Any) -> None:
-        parts = pack_apart(value)
-        self.spans: list[Span] = []
-        try:
-            self.file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # open for as long as somebody has the handle
-            for part in parts:
-                start = -(-self.file.tell() // ALIGNMENT) * ALIGNMENT
-                self.file.seek(start)
-                self.file.write(part)
-                self.spans.append((start, start + part.nbytes))
-            self.file.flush()
-        except OSError as error:
-            size, place = sum(part.nbytes for part in parts) / 2**20, f"{tempfile.gettempdir()} ({error.strerror})"
-            what = f"a shared value of {size:,.0f} MB cannot be written to {place}"
-            raise InputError(f"{what}. Set TMPDIR to a folder with room.") from error
+def write_shared(value: Any) -> tuple[Any, list[Span]]:
+    """The value in a file without a name, and where in it each part lies."""
+    parts, spans = pack_apart(value), list[Span]()
+    try:
+        file = tempfile.TemporaryFile()  # noqa: SIM115  # open for as long as somebody has the handle
+        for part in parts:
+            start = -(-file.tell() // ALIGNMENT) * ALIGNMENT
+            file.seek(start)
+            file.write(part)
+            spans.append((start, start + part.nbytes))
+        file.flush()
+    except OSError as error:
+        size, place = sum(part.nbytes for part in parts) / 2**20, f"{tempfile.gettempdir()} ({error.strerror})"
+        what = f"a shared value of {size:,.0f} MB cannot be written to {place}"
+        raise InputError(f"{what}. Set TMPDIR to a folder with room.") from error
+    return file, spans
 
 
 def open_shared(descriptor: int, spans: Sequence[Span]) -> list[memoryview]:
