@@ -2,7 +2,7 @@
 
 Whoever starts the processes (torchrun, a scheduler's script, a Ray worker) says by RANK, WORLD_SIZE, LOCAL_RANK,
 LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT which of them this one is. Every process runs the same program; the first
-(rank 0) alone writes and speaks. A lone process is `ALONE`: every method returns what it is given, and sends nothing.
+one alone (rank 0) writes and speaks. A lone process is `ALONE`: there every method returns what it was given.
 """
 
 import atexit
@@ -74,19 +74,16 @@ class Processes:
 
     def copy_first_(self, tensors: Iterable[Tensor]) -> None:
         """Put what the first process has into `tensors`."""
-        if self.size == 1:
-            return
-        for t in tensors:
+        for t in tensors if self.size > 1 else ():
             whole = t.detach().contiguous()
             torch.distributed.broadcast(whole, 0)
             t.detach().copy_(whole)
 
     def agree(self, value: T) -> T:
         """The first process's value."""
-        if self.size == 1:
-            return value
         box = [value]
-        torch.distributed.broadcast_object_list(box, 0)
+        if self.size > 1:
+            torch.distributed.broadcast_object_list(box, 0)
         return box[0]
 
 
@@ -124,9 +121,10 @@ def join() -> Processes:
 
 @contextmanager
 def one_voice() -> Iterator[Processes]:
-    """The place of this process; when several fail, the first tells why, and those that fail because of it are silent.
+    """The place of this process; of several that fail, the first tells why, and those that fail by it end in silence.
 
-    torchrun then ends whatever still waits for them by a signal, on which they leave as on an error: they clean up.
+    torchrun ends those that still wait for them by a signal, on which they leave as on an error: nothing unfinished
+    stays behind.
     """
     place = here()
     if place.size == 1:
@@ -148,8 +146,7 @@ def one_voice() -> Iterator[Processes]:
 
 
 def _is_first_to_fail(store: Any) -> bool:
-    # the store outlives a process that fails, as torchrun holds it; where a process held it and is gone, that one
-    # failed first
+    # torchrun holds the store, so it outlives a failed process; where a process held it and is gone, that failed first
     try:
         return bool(store.add(f"naysay/failed/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", 1) == 1)
     except torch.distributed.DistError:

@@ -4,8 +4,7 @@ A Ray that is started here is for this process alone: quiet, without dashboard a
 
 One crew serves all stages, so that none waits for another start of Python. A worker that dies is started again by Ray,
 and only the job that it was at is done again: jobs are made of what is in the work folder alone. Its memory is the
-resident set as the system counts it: files and shared memory that a process has mapped and looked at are in it, so
-workers of one machine count the pages that they share once each.
+resident set, with the mapped files and shared memory that it looked at: workers of one machine each count shared pages.
 """
 
 import os

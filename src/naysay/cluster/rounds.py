@@ -100,8 +100,7 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Shari
             if _converged(state, tol):
                 break
     effective, nearest = (np.concatenate(parts) for parts in zip(*spreads, strict=True))
-    files = [(path, first, rows) for path, first, rows in state["files"]]
-    return Rounds(files, state["round"], state["change"], seconds, effective, nearest)
+    return Rounds(state["files"], state["round"], state["change"], seconds, effective, nearest)
 
 
 def _converged(state: dict[str, Any], tol: float | None) -> bool:

@@ -6,10 +6,9 @@ what the next blocks can offer. Keys hold the distance and the row's number in t
 whole, and the result is bit for bit what one machine finds.
 
 The approximate search uses inverted lists (Jegou, Douze, Schmid 2011), as faiss has them: it looks only into the lists
-of the nearest centres. The centres are found once, on a sample. All rows are then sorted into the lists of the same
-centres, some blocks at a time, in parallel, and kept as faiss indexes in files, which the search maps. A row's `nprobe`
-nearest centres are found once for all files. What the lists propose is measured by the one formula of
-`naysay.neighbors`, in its order; only some of the neighbours are not the nearest.
+of the nearest centres. These are found once, on a sample. All rows are sorted into their lists, some blocks at a time,
+in parallel, and kept as faiss indexes in files, which the search maps. A row's `nprobe` nearest centres are found once
+for all files. What the lists propose is measured by the one formula of `naysay.neighbors`, in its order.
 
 The rule for n rows: nlist is the power of two nearest to 4 sqrt(n), so that the centres and the rows of a list take
 about as long to look at; nprobe is the least of PROBES at which a sample of some 300 rows finds GOAL of its neighbours.
@@ -166,8 +165,8 @@ def choose_nlist(n: int) -> int:
 def find_centres(plan: Search, nlist: int, _: int) -> None:
     """Find the lists' centres (nlist, d) on a sample and keep them."""
     sample = take(plan.blocks, draw(plan.n, SAMPLE_PER_LIST * nlist, "sharded/centres"))
-    most = 4 * SAMPLE_PER_LIST  # of a sample that is larger than was asked for
-    points = {"min_points_per_centroid": 1, "max_points_per_centroid": most}
+    # at most: of a sample that is larger than was asked for
+    points = {"min_points_per_centroid": 1, "max_points_per_centroid": 4 * SAMPLE_PER_LIST}
     means = library().Kmeans(sample.shape[1], nlist, niter=STEPS, seed=0, **points)
     means.train(np.ascontiguousarray(sample))
     save(plan.work.named("centres.npy"), means.centroids)

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import socket
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -78,8 +78,7 @@ def _gang(ray: Any, workers: int, sent: Any) -> Trained:
                 if not isinstance(error.cause, InputError):
                     _raise_death(ray, waiting)
                 raise error.cause from None
-        trained: Trained = ray.get(first)
-        return trained
+        return cast(Trained, ray.get(first))
     finally:
         for one in members:
             ray.kill(one)

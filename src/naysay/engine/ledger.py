@@ -7,11 +7,10 @@ result, and a result takes its place.
 In the folder `.NAME.locks` beside it are a lock for adding, and one per job that is being done, its lease. They are the
 operating system's locks on open files, so that a process that dies, however it dies, holds nothing any more.
 
-`run_recorded` does the jobs that the ledger has no result of, and what is done goes there before all else. So a driver
-that is killed and started again goes on where it stopped, and several drivers may work on one ledger: each takes a
-lease on a job before it starts it, does what the others leave, and at the end waits for what they are at; when one of
-them dies, its lease is free and its job is done here. A job that failed is no result: another call tries it again, the
-calls that saw it fail do not.
+`run_recorded` does the jobs that have no result yet, and records each before all else, so that a driver that is killed
+and started again goes on where it stopped. Several drivers may work on one ledger: each takes a lease on a job before
+it starts it, does what the others leave, and at the end waits for what they are at; when one dies, its lease is free
+and its job is done here. A job that failed is tried again by another call, not by the calls that saw it fail.
 """
 
 import errno
