@@ -99,7 +99,6 @@ class Sharing:
 
     @property
     def row(self) -> Scheme:
-        """The scheme's row of the table."""
         return get(self.scheme)
 
     @property

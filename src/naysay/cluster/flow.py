@@ -83,7 +83,6 @@ class Account:
     skipped: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it by name, ready for JSON."""
         return asdict(self) | {"report": self.report.as_dict()}
 
 
@@ -150,7 +149,6 @@ class Run:
 
     @property
     def n(self) -> int:
-        """The number of all rows."""
         return self.shards[-1].first + self.shards[-1].rows
 
 

@@ -51,7 +51,6 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """What the shard is called in messages."""
         return Path(self.path).name
 
     def file(self, path: str | Path) -> "File":
@@ -248,6 +247,5 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def save(path: Path, array: Any) -> None:
-    """Write the array to a `.npy` file."""
     with files.replacing(path) as unfinished:
         np.save(unfinished, array)

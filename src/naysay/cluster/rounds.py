@@ -141,7 +141,6 @@ class Part:
         self.own[:, : recipe.classes] = (given * recipe.alpha).numpy()[self.order]
 
     def step(self, labels: Sequence[Any]) -> tuple[Any, float]:
-        """One more round: see the function `step`."""
         from naysay.augmentation import kernel_cpu
 
         recipe, threads = self.recipe, torch.get_num_threads()

@@ -62,7 +62,6 @@ class Search:
 
     @property
     def n(self) -> int:
-        """The number of all rows."""
         return self.blocks[-1].first + self.blocks[-1].rows
 
     def find(self, rows: Any, own: Any, first: int = 0) -> Graph:
@@ -119,7 +118,6 @@ def draw(n: int, wanted: int, name: str) -> Any:
 
 
 def search_block(plan: Search, at: int) -> None:
-    """Find a block's neighbours and keep them."""
     block = plan.blocks[at]
     plan.work.graph(at).parent.mkdir(parents=True, exist_ok=True)
     plan.find(block.read(), block.ids, at).save(plan.work.graph(at))
