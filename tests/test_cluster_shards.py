@@ -20,14 +20,14 @@ from typer.testing import CliRunner
 
 from naysay import neighbors
 from naysay.augmentation import Sharing, augment_report, describe, propagate, weights
+from naysay.augmentation.diagnostics import merge
 from naysay.cli import app
 from naysay.cluster import augment_shards, connect, rounds, search
 from naysay.cluster.connection import Crew, hired, peak_memory
-from naysay.cluster.folders import Work, merge
+from naysay.cluster.folders import Work, find_shards
 from naysay.cluster.prepare import Naming, count_labels, cut, name_classes, prepare
 from naysay.cluster.rounds import Recipe
 from naysay.cluster.search import Search, find_neighbors, group
-from naysay.cluster.source import find_shards
 from naysay.errors import InputError
 
 # tests that open ports run one after another: a free port that one has found must not be another's
@@ -98,13 +98,7 @@ def prepared(folder, work, metric="euclidean", **options):
     for at, shard in enumerate(shards):
         prepare(shard, work.rows(at), work.comp(at), metric, naming, "raise")
     paths = [work.rows(at) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
-    return tuple(
-        cut(
-            [(str(path), shard.first, shard.rows) for path, shard in zip(paths, shards, strict=True)],
-            shards[0].width,
-            400,
-        )
-    )
+    return cut([(str(path), shard.first, shard.rows) for path, shard in zip(paths, shards, strict=True)], 400)
 
 
 def found_graph(work, blocks):
@@ -136,7 +130,7 @@ def crowd(n=6000):
 
 def search_lists(rows, path, **options):
     np.save(path / "rows.npy", rows)
-    work, blocks = Work(path / "work"), tuple(cut([(str(path / "rows.npy"), 0, len(rows))], rows.shape[1], 2500))
+    work, blocks = Work(path / "work"), cut([(str(path / "rows.npy"), 0, len(rows))], 2500)
     plan = Search(work, blocks, group(len(rows), 900), None, NEIGHBOURS, "euclidean")
     about = find_neighbors(here(), plan, method="approximate", **{"nlist": None, "nprobe": None} | options)
     return (*found_graph(work, blocks), about)

@@ -20,7 +20,7 @@ import torch
 
 from naysay import engine, labels
 from naysay.cluster import connect
-from naysay.engine import placing
+from naysay.engine import worker
 from naysay.engine.local import Local
 from naysay.errors import InputError
 from naysay.learning import Config, HeldOut, grid, search
@@ -255,11 +255,11 @@ def test_what_cannot_be_started_is_an_error_in_a_sentence(options, message):
 
 def test_threads_are_what_was_asked_for_or_a_share_of_the_cores(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert placing.share_of_threads(3, n_cores=8, workers=2) == 3
-    assert placing.share_of_threads(None, n_cores=8, workers=3) == 2
-    assert placing.share_of_threads(None, n_cores=2, workers=8) == 1
+    assert worker.share_of_threads(3, n_cores=8, workers=2) == 3
+    assert worker.share_of_threads(None, n_cores=8, workers=3) == 2
+    assert worker.share_of_threads(None, n_cores=2, workers=8) == 1
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    assert placing.share_of_threads(None, n_cores=8, workers=2) == 5
+    assert worker.share_of_threads(None, n_cores=8, workers=2) == 5
     monkeypatch.setenv("OMP_NUM_THREADS", "many")
     with (
         pytest.raises(InputError, match="OMP_NUM_THREADS must be a number of threads; got 'many'"),

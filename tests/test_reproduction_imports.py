@@ -69,8 +69,8 @@ def test_the_laboratory_uses_only_public_names_of_the_library(path):
     [
         ("from naysay.learning.records import clean", "naysay.learning.records.clean"),
         ("import naysay.learning.records", "naysay.learning.records"),
-        ("from naysay.engine import placing", "naysay.engine.placing"),
-        ("from naysay import engine\nengine.placing.cores()", "naysay.engine.placing"),
+        ("from naysay.engine import worker", "naysay.engine.worker"),
+        ("from naysay import engine\nengine.worker.cores()", "naysay.engine.worker"),
         ("from naysay.seeds import _entropy", "naysay.seeds._entropy"),
         ("from naysay.selection import torch", "naysay.selection.torch"),
         ("def f():\n    from naysay import datasets as d\n    return d.store", "naysay.datasets.store"),

@@ -8,19 +8,17 @@ one alone (rank 0) writes and speaks. A lone process is `ALONE`: there every met
 import atexit
 import os
 import signal
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from naysay.errors import InputError
-
-if TYPE_CHECKING:
-    from torch.distributed.distributed_c10d import Store
 
 T = TypeVar("T")
 
@@ -45,10 +43,8 @@ class Processes:
         if not torch.cuda.is_available():
             return torch.device("cpu")
         if self.local_size > torch.cuda.device_count():
-            raise InputError(
-                f"each process needs a GPU of its own; got {self.local_size} processes and "
-                f"{torch.cuda.device_count()} GPUs. Start fewer."
-            )
+            got = f"{self.local_size} processes and {torch.cuda.device_count()} GPUs"
+            raise InputError(f"each process needs a GPU of its own; got {got}. Start fewer.")
         return torch.device("cuda", self.local) if self.size > 1 else torch.device("cuda")
 
     def part(self, x: Tensor) -> Tensor:
@@ -78,19 +74,16 @@ class Processes:
 
     def copy_first_(self, tensors: Iterable[Tensor]) -> None:
         """Put what the first process has into `tensors`."""
-        if self.size == 1:
-            return
-        for t in tensors:
+        for t in tensors if self.size > 1 else ():
             whole = t.detach().contiguous()
             torch.distributed.broadcast(whole, 0)
             t.detach().copy_(whole)
 
     def agree(self, value: T) -> T:
         """The first process's value."""
-        if self.size == 1:
-            return value
         box = [value]
-        torch.distributed.broadcast_object_list(box, 0)
+        if self.size > 1:
+            torch.distributed.broadcast_object_list(box, 0)
         return box[0]
 
 
@@ -104,10 +97,8 @@ def here() -> Processes:
         return ALONE
     missing = [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
-        raise InputError(
-            f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set. "
-            "Start them with torchrun, or unset it."
-        )
+        told = f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set"
+        raise InputError(f"{told}. Start them with torchrun, or unset it.")
     local = int(os.environ["LOCAL_RANK"])
     return Processes(int(os.environ["RANK"]), size, local, int(os.environ.get("LOCAL_WORLD_SIZE", size)))
 
@@ -142,7 +133,7 @@ def one_voice() -> Iterator[Processes]:
     from torch.distributed.rendezvous import rendezvous
 
     store, _, _ = next(rendezvous("env://"))
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with warnings.catch_warnings():
         if not place.first:
             warnings.simplefilter("ignore")
@@ -154,11 +145,7 @@ def one_voice() -> Iterator[Processes]:
             raise SystemExit(1) from None
 
 
-def _leave(number: int, frame: object) -> NoReturn:
-    raise SystemExit(1)
-
-
-def _is_first_to_fail(store: "Store") -> bool:
+def _is_first_to_fail(store: Any) -> bool:
     # torchrun holds the store, so it outlives a failed process; where a process held it and is gone, that failed first
     try:
         return bool(store.add(f"naysay/failed/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", 1) == 1)
@@ -177,6 +164,4 @@ class _Sum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: object, gradient: Tensor) -> Tensor:
-        total = gradient.clone(memory_format=torch.contiguous_format)
-        torch.distributed.all_reduce(total)
-        return total
+        return cast(Tensor, _Sum.apply(gradient))  # type: ignore[no-untyped-call]

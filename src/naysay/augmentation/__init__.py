@@ -12,13 +12,17 @@ validation must not be among them.
 
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
+from naysay import labels, neighbors
 from naysay.augmentation.diagnostics import Description, Report, describe
-from naysay.augmentation.inputs import destination, read_graph, read_labels
 from naysay.augmentation.propagation import Propagation, divide_rows, propagate
 from naysay.augmentation.schemes import SCHEMES, Scheme, Sharing, neighbors_for
 from naysay.augmentation.weights import effective_neighbors, warn_unless_fits
+from naysay.errors import InputError
+from naysay.neighbors import Graph
 
 __all__ = [
     "SCHEMES",
@@ -52,21 +56,17 @@ def augment(
 ) -> Any:
     """Labels Z (n, K) float32 after sharing: a numpy array, or a tensor on its device if features or comp is one.
 
-    features: (n, d), or a ready `naysay.neighbors.Graph` of the rows, of which the nearest `n_neighbors` are used (all,
-    if it has fewer).
-    comp: labels as a float matrix (n, K), or class numbers (n,), (n, m) or ragged lists, with -1 or an empty list for
-    unlabelled.
+    features: (n, d), or a ready `naysay.neighbors.Graph` of the rows; of one with more neighbours the nearest are used.
+    comp: a float matrix (n, K), or class numbers (n,), (n, m) or ragged lists; -1 or an empty list is unlabelled.
     scheme: none, rss, rms, dss or dms (`SCHEMES`): it sets the weights, and the rounds unless you give them.
     n_neighbors: of each row; None takes as many as the classes are large enough for, at most 64.
     alpha: the weight of a row's own labels, above 0 and at most 1.
-    gamma: how fast the weights of dss and dms fall with squared distance; "auto" lets the last neighbour weigh 1/k of
-    the nearest.
+    gamma: how fast weights of dss and dms fall with squared distance; "auto": the last weighs 1/k of the nearest.
     n_classes: K, for class numbers; without it the largest number given is the last class.
     method, metric: how `naysay.neighbors.build` finds neighbours (exact, approximate, auto; euclidean, cosine).
     tol: end the rounds once no entry changes by more than this; `augment_report` says after how many.
 
-    Rows sum to 1, or to 0 where no label arrives within the rounds. Unlabelled rows receive labels, and give none of
-    their own.
+    Rows sum to 1, or to 0 where no label arrives within the rounds. Unlabelled rows receive labels and give none.
     """
     sharing = Sharing(scheme, n_neighbors, alpha, gamma, rounds, metric, method, tol)
     return share(features, comp, sharing, n_classes=n_classes)[0]
@@ -93,13 +93,15 @@ def augment_report(
 
 def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None = None) -> tuple[Any, Report]:
     """The labels Z (n, K) after sharing as the record says, and what was done; features and comp as in `augment`."""
-    row = sharing.row
-    device, as_tensor = destination(features, comp)
+    row, alpha = sharing.row, sharing.alpha
+    tensors = [given.device for given in (features, comp) if isinstance(given, Tensor)]
+    # the work is done with the first tensor, else with the graph, else on the CPU
+    device = tensors[0] if tensors else features.device if isinstance(features, Graph) else torch.device("cpu")
     given = read_labels(comp, n_classes).to(device, torch.float32)
     if row.weigh is None or sharing.total == 0:
         Z = divide_rows(given)
-        report = Report(row.name, 0, 0.0, sharing.alpha, None, 0, 0.0, None, describe(given, Z))
-        return (Z if as_tensor else Z.cpu().numpy()), report
+        report = Report(row.name, 0, 0.0, alpha, None, 0, 0.0, None, describe(given, Z))
+        return (Z if tensors else Z.cpu().numpy()), report
     n, n_classes = given.shape
     graph = read_graph(features, n, n_classes, sharing).to(device)
     gamma = sharing.gamma_for(graph.distances) if row.uses_gamma else None
@@ -107,17 +109,54 @@ def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None =
     effective = effective_neighbors(W)
     if gamma is not None:
         warn_unless_fits(gamma, graph.distances.amin(1), effective, graph.k, graph.distances)
-    shared = propagate(graph.indices, W, given, alpha=sharing.alpha, rounds=sharing.total, tol=sharing.tol)
-    Z = shared.labels
-    report = Report(
-        scheme=row.name,
-        neighbors=graph.k,
-        effective_neighbors=float(effective.median()),
-        alpha=sharing.alpha,
-        gamma=gamma,
-        rounds=shared.rounds,
-        change=shared.change,
-        recall=graph.recall,
-        labels=describe(given, Z),
-    )
-    return (Z if as_tensor else Z.cpu().numpy()), report
+    shared = propagate(graph.indices, W, given, alpha=alpha, rounds=sharing.total, tol=sharing.tol)
+    Z, heard = shared.labels, float(effective.median())
+    became = shared.rounds, shared.change, graph.recall, describe(given, Z)
+    report = Report(row.name, graph.k, heard, alpha, gamma, *became)
+    return (Z if tensors else Z.cpu().numpy()), report
+
+
+def read_labels(comp: Any, n_classes: int | None) -> Tensor:
+    """Labels (n, K) from a float matrix (n, K), or from class numbers (n,), (n, m) or ragged lists."""
+    lists = [row for row in comp if isinstance(row, list | tuple)] if isinstance(comp, list | tuple) else []
+    if any(isinstance(value, float) for row in lists for value in row):
+        comp = np.asarray(comp, dtype=np.float32)  # rows of floats are a matrix, rows of whole numbers class numbers
+    elif hasattr(comp, "__array__") and not isinstance(comp, Tensor):
+        comp = np.asarray(comp)
+    shape: tuple[int, ...] = tuple(getattr(comp, "shape", ()))
+    if len(shape) == 2 and (comp.is_floating_point() if isinstance(comp, Tensor) else comp.dtype.kind == "f"):
+        return labels.validate(comp, n_classes)
+    if len(shape) == 2 and shape[1] >= 3 and n_classes in (None, shape[1]) and bool(((comp == 0) | (comp == 1)).all()):
+        raise InputError(
+            f"comp must be a float matrix (n, K), or class numbers; got {comp.dtype} zeros and ones of shape {shape}, "
+            "which could be either. Pass floats for a label matrix, or naysay.labels.from_indices(comp, n_classes) for "
+            "class numbers."
+        )
+    return labels.from_indices(comp, largest_class(comp) + 1 if n_classes is None else n_classes)
+
+
+def largest_class(numbers: Any) -> int:
+    """The largest class number in (n,), (n, m) or ragged lists; -1 where there is none."""
+    rows = [numbers.cpu() if isinstance(numbers, Tensor) else numbers] if hasattr(numbers, "shape") else numbers
+    flat = np.concatenate([np.empty(0, dtype=np.int64), *(np.ravel(row) for row in rows)])
+    if flat.dtype.kind not in "iuf":
+        return 2  # not numbers at all, which from_indices refuses in its own words
+    return int(flat.max(initial=-1, where=np.isfinite(flat)))
+
+
+def read_graph(features: Any, n: int, n_classes: int, sharing: Sharing) -> Graph:
+    """The graph over which n rows share, built unless the features are one already."""
+    if hasattr(features, "tocsr"):
+        graph = "If it is a neighbour graph, pass naysay.neighbors.from_csr(matrix)"
+        way_out = f"{graph}; if it is a table, pass matrix.toarray()."
+        raise InputError(f"features must be a dense (n, d) array or a graph; got a scipy sparse matrix. {way_out}")
+    rows = features.n if isinstance(features, Graph) else len(features)
+    if rows != n:
+        raise InputError(f"features and comp must have one row per instance each; got {rows} and {n} rows.")
+    k = sharing.neighbors(n, n_classes)
+    if not isinstance(features, Graph):
+        return neighbors.build(features, k, sharing.method, sharing.metric)
+    if features.columns is not None:
+        wrong = f"the graph must join the rows with each other; got {features!r}"
+        raise InputError(f"{wrong}. Build it from these rows alone.")
+    return features.nearest(min(k, features.k))

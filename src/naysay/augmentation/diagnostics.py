@@ -5,6 +5,7 @@ between its labels before and after: 0 is not at all, 1 is to other classes alto
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -32,7 +33,6 @@ class Description:
     moved_most: float
 
     def __str__(self) -> str:
-        """Four plain lines."""
         return (
             f"{self.rows} rows, {self.classes} classes\n"
             f"rows without labels: {self.unlabelled} before, {self.unreached} after\n"
@@ -47,9 +47,8 @@ class Report:
     """What `augment` did: its settings as they were used, and what became of the labels.
 
     neighbors: of each row, 0 where nothing was shared; effective_neighbors: 1 / sum of squared weights, of the median
-    row.
-    gamma: None unless the scheme uses it. rounds: those run; change: the largest of an entry in the last. recall: the
-    graph's, None if nobody measured it.
+    row. gamma: None unless the scheme uses it. rounds: those run; change: the largest of an entry in the last. recall:
+    the graph's, None if nobody measured it.
     """
 
     scheme: str
@@ -67,7 +66,6 @@ class Report:
         return {name.replace("neighbors", "neighbours"): value for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
-        """The settings in one line, then the labels' four."""
         by = "" if self.gamma is None else f", gamma {self.gamma:.4g}"
         return (
             f"{self.scheme}: {self.neighbors} neighbours ({self.effective_neighbors:.1f} in effect), "
@@ -93,6 +91,26 @@ def describe(before: Any, after: Any) -> Description:
         entropy_after=float(entropy(after)[has].mean()),
         moved_mean=float(moved.mean()),
         moved_most=float(moved.max()) if len(moved) else math.nan,
+    )
+
+
+def merge(told: Sequence[Description]) -> Description:
+    """One description of all rows from those of some rows each."""
+
+    def mean(name: str, of: Sequence[int]) -> float:
+        terms = [getattr(one, name) * count for one, count in zip(told, of, strict=True) if count]
+        return sum(terms) / sum(of) if sum(of) else math.nan
+
+    had, has = [one.rows - one.unlabelled for one in told], [one.rows - one.unreached for one in told]
+    return Description(
+        rows=sum(one.rows for one in told),
+        classes=told[0].classes,
+        unlabelled=sum(one.unlabelled for one in told),
+        unreached=sum(one.unreached for one in told),
+        entropy_before=mean("entropy_before", had),
+        entropy_after=mean("entropy_after", has),
+        moved_mean=mean("moved_mean", had),  # alpha is above 0: a row that had labels has some
+        moved_most=max((one.moved_most for one in told if not math.isnan(one.moved_most)), default=math.nan),
     )
 
 

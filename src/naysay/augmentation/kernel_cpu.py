@@ -4,8 +4,7 @@ Import this module only where it is used: it imports numba. What makes it fast, 
 
 - The sum over neighbours is written as LLVM vector code. Left to numba, a short loop of fixed length is unrolled before
   the vectoriser sees it and then runs one number at a time, two to four times slower.
-- Rows are visited neighbour after neighbour (`_depth_first`), so that what a row reads was mostly read just before, and
-  is in a near cache.
+- Rows are visited neighbour after neighbour (`depth_first`): what a row reads was mostly read before, and is cached.
 - A round is bound by the bytes it reads, so row numbers take 16 bits where that is enough, labels are padded no more
   than whole vectors ask for, and all of it is allocated by numpy, which asks for huge pages.
 
@@ -15,7 +14,7 @@ they obey torch.set_num_threads.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import numba
@@ -31,6 +30,8 @@ from naysay.augmentation.propagation import Rounds, Step
 CACHE_LINE = 64
 ROWS_PER_THREAD = 1024
 FOLLOWED = 8
+
+compiled: Callable[[Any], Any] = numba.njit(nogil=True, cache=True)
 
 
 def _weighted_sum(lanes: int) -> Any:
@@ -83,7 +84,8 @@ def _weighted_sum(lanes: int) -> Any:
 sum_of_16, sum_of_4 = _weighted_sum(16), _weighted_sum(4)
 
 
-def _rows(indices: Any, weights: Any, own: Any, shared: Any, out: Any, first: int, last: int) -> None:
+@compiled
+def run_some(indices: Any, weights: Any, own: Any, shared: Any, out: Any, first: int, last: int) -> None:
     """One round for the rows first..last-1: out = own + weights @ shared; labels are `padded` wide."""
     width = shared.shape[1]
     for row in range(first, last):
@@ -98,7 +100,8 @@ def padded(classes: int) -> int:
     return -(-classes // 4) * 4 if 0 < classes % 16 <= 4 else -(-classes // 16) * 16
 
 
-def _depth_first(indices: Any, followed: int) -> Any:
+@compiled
+def depth_first(indices: Any, followed: int) -> Any:
     """All rows in the order of a walk from each row to the nearest of its first `followed` neighbours not yet seen."""
     n = indices.shape[0]
     seen = np.zeros(n, dtype=np.bool_)
@@ -121,8 +124,10 @@ def _depth_first(indices: Any, followed: int) -> Any:
     return order
 
 
-compiled_rows = numba.njit(nogil=True, cache=True)(_rows)
-compiled_depth_first = numba.njit(nogil=True, cache=True)(_depth_first)
+def run_rows(pool: ThreadPoolExecutor, threads: int, n: int, *arrays: Any) -> None:
+    """One round for all n rows of the arrays of `run_some`, divided evenly among so many threads of the pool."""
+    cuts = [n * part // threads for part in range(threads + 1)]
+    list(pool.map(partial(run_some, *arrays), cuts[:-1], cuts[1:]))
 
 
 def run(
@@ -130,7 +135,7 @@ def run(
 ) -> Rounds:
     """The rounds of `iterate` over rows in walking order; labels go in and come out (n, K) in the order given."""
     (n, classes), k = given.shape, indices.shape[1]
-    order = torch.from_numpy(compiled_depth_first(indices.numpy(), min(FOLLOWED, k)))
+    order = torch.from_numpy(depth_first(indices.numpy(), min(FOLLOWED, k)))
     place = torch.empty_like(order).scatter_(0, order.long(), torch.arange(n, dtype=torch.int32))
     # indices are moved and renumbered; plain numpy arrays, for their huge pages
     walked = place.numpy()[indices.numpy()[order.numpy()]].astype(np.uint16 if n <= 2**16 else np.uint32)
@@ -139,13 +144,10 @@ def run(
     torch.mul(shared, alpha, out=own)
     fixed = walked, weights.numpy()[order.numpy()], own.numpy()
     threads = max(1, min(torch.get_num_threads(), n // ROWS_PER_THREAD))
-    cuts = [n * part // threads for part in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
 
         def step(source: Tensor, out: Tensor) -> None:
-            arrays = *fixed, source.numpy(), out.numpy()
-            for part in [pool.submit(compiled_rows, *arrays, *cut) for cut in pairwise(cuts)]:
-                part.result()
+            run_rows(pool, threads, n, *fixed, source.numpy(), out.numpy())
 
         last, before, done = iterate(step, shared, spare)
     return last[:, :classes].index_select(0, place), before[:, :classes].index_select(0, place), done

@@ -1,13 +1,11 @@
 """Algorithm 1: labels travel over the neighbour graph, round by round (arXiv 2305.08344).
 
-Z starts as Y, the given labels; in each round every row keeps alpha of its own Y and takes the rest from its
-neighbours, Z = alpha * Y + (1 - alpha) * W Z; at the end each row is divided by its sum. All rows of a round read the
-round before.
+Z starts as Y, the given labels; in each round every row keeps alpha of its own Y and takes the rest from what its
+neighbours had the round before, Z = alpha * Y + (1 - alpha) * W Z; at the end each row is divided by its sum.
 
-A row without labels (all zero in Y) gives nothing of its own: in the first round it only receives, and from then on it
-passes on what it received. Its mass, and that of rows near it, stays below 1 between rounds, so little-informed rows
-also count for little; the division at the end makes every reached row sum to 1. A row that no label reaches within the
-rounds stays all zero.
+A row without labels (all zero in Y) only receives in the first round, and from then on passes on what it received. Its
+mass, and that of rows near it, stays below 1 between rounds, so little-informed rows count for little; the division at
+the end makes every reached row sum to 1. A row that no label reaches within the rounds stays all zero.
 
 One round is one product with a matrix of k entries in every row. Three backends do it, equal to rounding (below 1e-6
 against double precision), chosen by where the labels are and how much there is to do:
@@ -44,8 +42,7 @@ LONG_ROUNDS, LONG_WORK = 10, 10**9
 class Propagation:
     """Labels after sharing: `labels` (n, K) float32, rows summing to 1, or to 0 where no label reaches.
 
-    rounds: how many were run. change: the largest change of any entry in the last of them, before the division.
-    backend: what ran them.
+    rounds: those that `backend` ran. change: the largest change of any entry in the last of them, before the division.
     """
 
     labels: Tensor
@@ -137,13 +134,11 @@ def _choose(device: torch.device, rounds: int, multiply_adds: int) -> str:
 def check_settings(alpha: float, rounds: int | None, tol: float | None) -> None:
     """Raise InputError unless the settings of the propagation can be used."""
     if not 0 < alpha <= 1:
-        raise InputError(
-            f"alpha, the weight of a row's own labels, must be above 0 and at most 1; got {alpha}. The paper uses 0.1."
-        )
+        must = "alpha, the weight of a row's own labels, must be above 0 and at most 1"
+        raise InputError(f"{must}; got {alpha}. The paper uses 0.1.")
     if rounds is not None and (rounds != int(rounds) or rounds < 0):
-        raise InputError(
-            f"rounds must be a whole number of at least 0; got {rounds}. Leave it out to use the scheme's own."
-        )
+        must = f"rounds must be a whole number of at least 0; got {rounds}"
+        raise InputError(f"{must}. Leave it out to use the scheme's own.")
     if tol is not None and not (math.isfinite(tol) and tol >= 0):
         raise InputError(f"tol must be a number of at least 0, or None to run every round; got {tol}.")
 
@@ -151,10 +146,9 @@ def check_settings(alpha: float, rounds: int | None, tol: float | None) -> None:
 def _check_shapes(indices: Tensor, weights: Tensor, comp: Tensor) -> None:
     matrices = indices.ndim == comp.ndim == 2 and indices.shape == weights.shape
     if not matrices or len(comp) != len(indices) or indices.numel() == 0:
-        raise InputError(
-            "propagation needs indices and weights (n, k) and labels (n, K) with the same n, and at least one "
-            f"neighbour; got shapes {tuple(indices.shape)}, {tuple(weights.shape)} and {tuple(comp.shape)}."
-        )
+        need = "indices and weights (n, k) and labels (n, K) with the same n, and at least one neighbour"
+        got = f"{tuple(indices.shape)}, {tuple(weights.shape)} and {tuple(comp.shape)}"
+        raise InputError(f"propagation needs {need}; got shapes {got}.")
     # the kernels read memory at these numbers, so a wrong one must not get that far
     low, high = int(indices.min()), int(indices.max())
     if low < 0 or high >= len(comp):

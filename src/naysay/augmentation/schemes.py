@@ -35,8 +35,7 @@ class Scheme:
 
 
 def _rank(distances: Tensor, gamma: None) -> Tensor:
-    n, k = distances.shape
-    return by_rank(n, k, distances.device)
+    return by_rank(len(distances), distances.shape[1], distances.device)
 
 
 SCHEMES: dict[str, Scheme] = {
@@ -53,8 +52,7 @@ SCHEMES: dict[str, Scheme] = {
 
 def get(name: str) -> Scheme:
     """The scheme called `name`, in capitals or not."""
-    key = str(name).lower()
-    if key not in SCHEMES:
+    if (key := str(name).lower()) not in SCHEMES:
         raise unknown("scheme", name, SCHEMES)
     return SCHEMES[key]
 
@@ -92,9 +90,8 @@ class Sharing:
         object.__setattr__(self, "scheme", get(self.scheme).name)
         check_settings(self.alpha, self.rounds, self.tol)
         if self.gamma != "auto" and (isinstance(self.gamma, str) or not 0 < self.gamma < math.inf):
-            raise InputError(
-                f'gamma must be a positive number, or "auto" to take it from the distances; got {self.gamma!r}.'
-            )
+            must = 'gamma must be a positive number, or "auto" to take it from the distances'
+            raise InputError(f"{must}; got {self.gamma!r}.")
         for name, known in (("method", METHODS), ("metric", METRICS)):
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
@@ -102,7 +99,6 @@ class Sharing:
 
     @property
     def row(self) -> Scheme:
-        """The scheme's row of the table."""
         return get(self.scheme)
 
     @property
@@ -112,8 +108,7 @@ class Sharing:
 
     def neighbors(self, n_rows: int, n_classes: int) -> int:
         """How many neighbours each of so many rows shares with."""
-        wanted = self.n_neighbors
-        return neighbors_for(self.scheme, n_rows, n_classes) if wanted is None else int(wanted)
+        return int(self.n_neighbors or neighbors_for(self.scheme, n_rows, n_classes))
 
     def within(self, n_rows: int, n_classes: int) -> Self:
         """The same, with a number of neighbours that so many rows have."""

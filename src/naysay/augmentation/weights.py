@@ -1,8 +1,7 @@
 """How much a row listens to each of its neighbours: non-negative weights (n, k) whose rows sum to 1.
 
 By rank the k-th nearest weighs 1/k; by distance it weighs exp(-gamma * squared distance) (arXiv 2305.08344, Section 4).
-gamma = 1 belongs to rows of length 1, whose squared distances lie between 0 and 4; `auto_gamma` finds the like for any
-other scale.
+gamma = 1 is for rows of length 1, squared distances of 0 to 4; `auto_gamma` finds the like for any other scale.
 """
 
 import math
@@ -24,9 +23,8 @@ def by_rank(n: int, k: int, device: torch.device | str = "cpu") -> Tensor:
 def by_distance(distances: Tensor, gamma: float) -> Tensor:
     """Weights (n, k) float32 proportional to exp(-gamma * distances), from squared distances (n, k).
 
-    Normalised weights don't change when each row's smallest distance is subtracted first, so the nearest neighbour's
-    weight never underflows. An isolated row, whose every weight would be zero even in double precision, listens to all
-    neighbours equally.
+    Each row's smallest distance is subtracted first, which changes no normalised weight, and keeps the nearest's from
+    underflow. An isolated row, all of whose weights would be zero even in double precision, listens to all equally.
     """
     nearest = distances.amin(1, keepdim=True)
     isolated = nearest > UNDERFLOW / gamma
@@ -59,10 +57,9 @@ def effective_neighbors(weights: Tensor) -> Tensor:
 
 
 def warn_unless_fits(gamma: float, nearest: Tensor, effective: Tensor, k: int, distances: Tensor | None = None) -> None:
-    """Warn unless the median row is not isolated, and listens to two neighbours or more in effect.
+    """Warn if the median row is isolated, by `nearest` squared distances (n,), or in effect hears fewer than two.
 
-    nearest, effective: each row's nearest squared distance and effective neighbours (n,). distances: all of them, if
-    one process has them, for the warning's words.
+    distances: all of them, if one process has them, for the warning's words.
     """
     if float(nearest.median()) <= UNDERFLOW / gamma and float(effective.median()) >= min(2.0, k / 2):
         return

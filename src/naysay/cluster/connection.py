@@ -4,8 +4,7 @@ A Ray that is started here is for this process alone: quiet, without dashboard a
 
 One crew serves all stages, so that none waits for another start of Python. A worker that dies is started again by Ray,
 and only the job that it was at is done again: jobs are made of what is in the work folder alone. Its memory is the
-resident set as the system counts it: files and shared memory that a process has mapped and looked at are in it, so
-workers of one machine count the pages that they share once each.
+resident set, with the mapped files and shared memory that it looked at: workers of one machine each count shared pages.
 """
 
 import os
@@ -20,16 +19,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from naysay.engine.placing import cores, environ, environment
+from naysay.engine.worker import cores, environ, environment
 from naysay.errors import InputError
 from naysay.progress import track
 
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what it will do by itself soon, and warns of until then
-}
+# the second: what Ray will do by itself soon, and warns of until then
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 # on any system: listen on 127.0.0.1 only; read once, when ray is imported
 ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+SILENT = {"logging_level": "ERROR", "log_to_driver": False}
+NO_METRICS = {"enable_metrics_collection": False}  # nobody would read them, and to begin with them takes a second
 PATIENCE = 10.0  # seconds for a cluster to answer
 RETRIES = 3
 
@@ -48,8 +47,11 @@ def connect(
     with environ(QUIET if address else QUIET | ALONE | dict(variables or {})):
         ray = _ray()
         inside = ray.is_initialized()
-        if not inside:
-            _join(ray, address) if address else _begin(ray, workers)
+        if not inside and address:
+            _join(ray, address)
+        elif not inside:
+            n_cpus = workers or cores()
+            ray.init("local", num_cpus=n_cpus, include_dashboard=False, _system_config=NO_METRICS, **SILENT)
     try:
         yield ray
     finally:
@@ -57,30 +59,17 @@ def connect(
             ray.shutdown()
 
 
-def _begin(ray: Any, workers: int | None) -> None:
-    ray.init(
-        "local",
-        num_cpus=workers or cores(),
-        include_dashboard=False,
-        logging_level="ERROR",
-        log_to_driver=False,
-        # nobody would read them, and to begin with them takes a second
-        _system_config={"enable_metrics_collection": False},
-    )
-
-
 def _join(ray: Any, address: str) -> None:
     try:
         if (host := re.fullmatch(r"(?:ray://)?(.+):(\d+)", address)) is not None:
             # Ray itself would try for minutes
             socket.create_connection((host[1], int(host[2])), timeout=PATIENCE).close()
-        ray.init(address, logging_level="ERROR", log_to_driver=False)
+        ray.init(address, **SILENT)
     except (OSError, RuntimeError, ValueError) as error:
         why = str(error).strip().splitlines()[0].rstrip(".")
-        raise InputError(
-            f"no Ray cluster could be joined at {address!r}: {why}. Start one with `ray start --head`, with the same "
-            "versions of Python and ray, or leave the address out to start one here."
-        ) from error
+        start = "Start one with `ray start --head`, with the same versions of Python and ray"
+        way_out = f"{start}, or leave the address out to start one here."
+        raise InputError(f"no Ray cluster could be joined at {address!r}: {why}. {way_out}") from error
 
 
 def is_connected() -> bool:
@@ -93,9 +82,8 @@ def _ray() -> Any:
     try:
         return import_module("ray")
     except ImportError as error:
-        raise InputError(
-            f"the engine ray needs a package that is not here: {error}. Get it with: pip install 'naysay[ray]'"
-        ) from None
+        missing = f"the engine ray needs a package that is not here: {error}"
+        raise InputError(f"{missing}. Get it with: pip install 'naysay[ray]'") from None
 
 
 class Worker:
@@ -160,15 +148,13 @@ def hired(ray: Any, workers: int, threads: int) -> Iterator[Crew]:
     from ray.util import ActorPool
 
     # variables that libraries read when they are loaded: torch's own setting does not reach all of them
-    variables = {"env_vars": environment(threads)}
-    terms = ray.remote(num_cpus=threads, max_restarts=RETRIES, max_task_retries=RETRIES, runtime_env=variables)
-    hire = terms(Worker)
+    terms = {"num_cpus": threads, "runtime_env": {"env_vars": environment(threads)}}
+    hire = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, **terms)(Worker)
     team = [hire.remote(threads) for _ in range(workers)]
 
-    def apply(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[tuple[Any, Peak]]:
+    def apply(function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
         pool: Any = ActorPool(team)
-        done: Iterable[tuple[Any, Peak]] = pool.map(lambda worker, item: worker.do.remote(function, item), items)
-        return done
+        return pool.map(lambda worker, item: worker.do.remote(function, item), items)
 
     crew = Crew(apply, team)
     try:

@@ -18,20 +18,21 @@ import numpy as np
 import torch
 
 from naysay.augmentation import Report, Sharing
+from naysay.augmentation.diagnostics import merge
 from naysay.augmentation.schemes import check_whole
 from naysay.augmentation.weights import gamma_of, warn_unless_fits
 from naysay.cluster.connection import Crew, connect, hired
-from naysay.cluster.folders import RESULT, Work, merge, open_work, write_shard
-from naysay.cluster.prepare import File, NameTexts, Naming, count_labels, cut, name_classes, prepare, rows_of_a_block
+from naysay.cluster.folders import RESULT, File, Paths, Shard, Work, find_shards, open_work
+from naysay.cluster.prepare import NameTexts, Naming, count_labels, cut, name_classes, prepare, write_shard
 from naysay.cluster.rounds import Recipe, Rounds, share_labels
 from naysay.cluster.search import Search, find_neighbors, group
-from naysay.cluster.source import Paths, Shard, find_shards
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.neighbors import EXACT_UP_TO, Graph
 from naysay.neighbors.rows import MAX_ROWS, check_k
 
 PAPER = Sharing()
+BLOCK_BYTES = 2**26  # of features in a block, unless the number of rows is given
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,8 @@ class Settings:
     block_rows: int | None = None
 
     def __post_init__(self) -> None:
-        known = get_args(Contradictions)
-        if self.contradictions not in known:
-            raise unknown("contradictions", self.contradictions, known)
+        if self.contradictions not in get_args(Contradictions):
+            raise unknown("contradictions", self.contradictions, get_args(Contradictions))
         check_whole(nlist=self.nlist, nprobe=self.nprobe, block_rows=self.block_rows)
 
     def as_dict(self) -> dict[str, Any]:
@@ -83,7 +83,6 @@ class Account:
     skipped: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it by name, ready for JSON."""
         return asdict(self) | {"report": self.report.as_dict()}
 
 
@@ -111,19 +110,14 @@ def augment_shards(
 ) -> Account:
     """Share the labels of all shards' rows and write the folder `out`: a Parquet file for each shard, and augment.json.
 
-    shards, labels, features, label, id: see `source.find_shards`. Labels are class numbers (n_i,) or (n_i, m), -1 for
-    none, or `comp` (n_i, K); in Parquet columns numbers, names, or lists of either. Without an id rows are numbered
-    from 0 through all shards.
+    shards, labels, features, label, id: see `folders.find_shards`. Labels are class numbers (n_i,) or (n_i, m), -1 for
+    none, or `comp` (n_i, K); in Parquet columns numbers, names, or lists of either. Without id, rows are numbered.
     sharing: as for one machine; its method "approximate" is here faiss inverted lists, and "auto" is exact up to
-    `neighbors.EXACT_UP_TO` rows. nlist, nprobe: how many lists there are and how many are looked into; else by rule
-    (see `search`).
-    classes: their names in order; n_classes: K, for numbers; name_texts: a function from how often each text was given
-    to names and numbers.
-    block_rows: rows that a worker searches at a time, else as many as are 64 MiB. checkpoint_every: rounds between two
-    checkpoints.
-    address: the Ray cluster to join; None starts one here. workers: jobs at a time, of `threads` CPUs each; else as
-    many as fit.
-    force: replace a finished result, and begin anew where an unfinished run had other settings.
+    `neighbors.EXACT_UP_TO` rows. nlist, nprobe: how many lists there are and are looked into, else by rule (`search`).
+    classes: their names in order; n_classes: K, for numbers; name_texts: from how often texts were given to a `Naming`.
+    block_rows: that a worker searches at a time, else 64 MiB. checkpoint_every: rounds between two checkpoints.
+    address: the Ray cluster to join; None starts one here. workers: jobs at a time, of `threads` CPUs each, else as
+    many as fit. force: replace a finished result, and begin anew where an unfinished run had other settings.
     """
     named = None if classes is None else tuple(classes)
     settings = Settings(sharing, contradictions, n_classes, named, nlist, nprobe, block_rows)
@@ -135,7 +129,7 @@ def augment_shards(
     with connect(address, workers=workers and workers * threads) as ray:
         fits = max(1, int(ray.cluster_resources().get("CPU", 1)) // threads)
         with hired(ray, min(workers or fits, fits), threads) as crew:
-            account = flow(Run(found, settings, work, out, crew, ray, threads, checkpoint_every), name_texts)
+            account = flow(Run(found, settings, work, crew, ray, threads, checkpoint_every), name_texts)
     Work(out).write(RESULT, account.as_dict())
     shutil.rmtree(work.folder)
     return account
@@ -148,7 +142,6 @@ class Run:
     shards: list[Shard]
     settings: Settings
     work: Work
-    out: Path
     crew: Crew
     ray: Any
     threads: int
@@ -156,7 +149,6 @@ class Run:
 
     @property
     def n(self) -> int:
-        """The number of all rows."""
         return self.shards[-1].first + self.shards[-1].rows
 
 
@@ -176,20 +168,12 @@ def flow(run: Run, name_texts: NameTexts | None) -> Account:
         shared = share_labels(run.ray, run.crew, run.work, recipe, sharing, run.checkpoint_every)
         if gamma is not None:
             warn_unless_fits(gamma, torch.from_numpy(shared.nearest), torch.from_numpy(shared.effective), k)
-    write = partial(write_shard, out=run.out, comp=comp, shared=shared.files, classes=naming.names)
+    write = partial(write_shard, out=run.work.folder.parent, comp=comp, shared=shared.files, classes=naming.names)
     described = merge(run.crew.each(write, run.shards, "writing shards"))
+    heard = float(torch.from_numpy(shared.effective).median())
+    became = shared.done, shared.change, search["recall"], described
     return Account(
-        report=Report(
-            scheme=sharing.scheme,
-            neighbors=k,
-            effective_neighbors=float(torch.from_numpy(shared.effective).median()),
-            alpha=sharing.alpha,
-            gamma=gamma,
-            rounds=shared.done,
-            change=shared.change,
-            recall=search["recall"],
-            labels=described,
-        ),
+        report=Report(sharing.scheme, k, heard, sharing.alpha, gamma, *became),
         classes=naming.names,
         rows=run.n,
         width=run.shards[0].width,
@@ -221,11 +205,8 @@ def _prepare(run: Run, naming: Naming) -> tuple[list[File], list[File]]:
     work, shards = run.work, run.shards
     comp = [work.comp(at) for at in range(len(shards))]
     run.crew.finish(partial(_prepare_one, work, shards, run.settings, naming), comp, "checking shards")
-    rows = [str(work.rows(at)) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
-    return (
-        [(path, shard.first, shard.rows) for path, shard in zip(rows, shards, strict=True)],
-        [(str(path), shard.first, shard.rows) for path, shard in zip(comp, shards, strict=True)],
-    )
+    rows = [work.rows(at) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
+    return list(map(Shard.file, shards, rows)), list(map(Shard.file, shards, comp))
 
 
 def _prepare_one(work: Work, shards: Sequence[Shard], settings: Settings, naming: Naming, at: int) -> None:
@@ -235,11 +216,10 @@ def _prepare_one(work: Work, shards: Sequence[Shard], settings: Settings, naming
 def _find_graph(run: Run, rows: Sequence[File], k: int) -> tuple[list[File], dict[str, Any]]:
     """The files of the graph, and how it was found."""
     check_k(k, run.n - 1, f"the number of other rows of {run.n}")
-    settings, width = run.settings, run.shards[0].width
-    blocks = tuple(cut(rows, width, settings.block_rows))
-    groups = group(run.n, rows_of_a_block(width, settings.block_rows))
-    search = Search(run.work, blocks, groups, None, k, settings.sharing.metric)
-    method = settings.sharing.method
+    settings, method = run.settings, run.settings.sharing.method
+    size = settings.block_rows or max(1024, BLOCK_BYTES // (4 * run.shards[0].width))
+    blocks = cut(rows, size)
+    search = Search(run.work, blocks, group(run.n, size), None, k, settings.sharing.metric)
     if method == "auto":
         method = "exact" if run.n <= EXACT_UP_TO else "approximate"
     about = find_neighbors(run.crew, search, method=method, nlist=settings.nlist, nprobe=settings.nprobe)

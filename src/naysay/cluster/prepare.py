@@ -1,24 +1,29 @@
-"""Each shard looked at once, by a worker: its rows as finite float32 in a mapped file, its labels as `comp`.
+"""Each shard read once, by a worker: its rows as finite float32 in a mapped file, its labels as `comp`; and written.
 
 A `.npy` of float32 that is compared as it is stays where it is. Everything else (Parquet, other numbers, rows scaled to
 length 1 for the cosine metric) is written to the work folder as float32. A row that cannot be used is named by its
 shard and its place in it. Later stages only map the files, in blocks: runs of rows of one shard, small enough for a
 worker to hold several of. Workers of one machine share the mapped pages.
+
+The result is a Parquet file for every shard, with an id and not_CLASS for every class, as `naysay augment` writes.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from naysay import labels
-from naysay.augmentation.inputs import largest_class, read_labels
-from naysay.cluster.source import Shard
+from naysay.augmentation import Description, describe, largest_class, read_labels
+from naysay.augmentation.diagnostics import merge
+from naysay.augmentation.propagation import divide_rows
+from naysay.cluster.folders import Files, Shard
 from naysay.datasets.arrays import read_npy
 from naysay.datasets.columns import read_blocks
 from naysay.errors import InputError
@@ -28,9 +33,6 @@ from naysay.neighbors.blocks import even_edges
 from naysay.neighbors.rows import open_rows
 
 PART = 65_536  # rows held at once
-BLOCK_BYTES = 2**26  # of features in a block, unless the number of rows is given
-
-File = tuple[str, int, int]  # a `.npy` file, the number of its first row in the whole, and how many rows it has
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,11 @@ class Naming:
     number: Mapping[str, int]
 
 
+Counted = Counter[str] | int
 NameTexts = Callable[[Mapping[str, int]], Any]  # from how often each text was given to something like a `Naming`
 
 
-def count_labels(shard: Shard) -> Counter[str] | int:
+def count_labels(shard: Shard) -> Counted:
     """How often each text names a class in the shard's label columns; or its K, where labels are arrays."""
     if shard.labels is not None:
         array, name = read_npy(shard.labels), Path(shard.labels).name
@@ -61,10 +64,7 @@ def count_labels(shard: Shard) -> Counter[str] | int:
 
 
 def name_classes(
-    counted: Sequence[Counter[str] | int],
-    classes: Sequence[str] | None,
-    name_texts: NameTexts | None,
-    n_classes: int | None,
+    counted: Sequence[Counted], classes: Sequence[str] | None, name_texts: NameTexts | None, n_classes: int | None
 ) -> Naming:
     """The classes of all shards: what `name_texts` makes of their texts, or `classes`, or as many numbers as needed."""
     texts = sum((counts for counts in counted if isinstance(counts, Counter)), Counter[str]())
@@ -76,90 +76,75 @@ def name_classes(
     names = tuple(classes or map(str, range(n_classes or max(found, largest + 1))))
     labels.check_n_classes(len(names))
     number = {name: at for at, name in enumerate(names)}
-    strange = next((text for text in texts if text not in number and text != str(labels.UNLABELLED)), None)
-    if strange is not None:
-        raise InputError(
-            f"labels must name one of the {len(names)} classes; got {strange!r}. Name all of them with classes=."
-        )
+    for text in texts:
+        if text not in number and text != str(labels.UNLABELLED):
+            got = f"labels must name one of the {len(names)} classes; got {text!r}"
+            raise InputError(f"{got}. Name all of them with classes=.")
     return Naming(names, number)
 
 
 def prepare(shard: Shard, rows: Path, comp: Path, metric: str, naming: Naming, contradictions: Contradictions) -> None:
     """Check the shard, write its rows to the file `rows` where they must change, and at last its labels to `comp`."""
     if shard.column is not None:
-        blocks = (values[0] for _, _, values in read_blocks(Path(shard.path), [], [shard.column], lists=True))
-        _write(rows, shard.rows, shard.width, _converted(shard, blocks, metric))
+        read = _convert(shard.path, _features(shard, shard.column), lambda block: open_rows(block, metric).read())
+        _write(rows, shard.rows, shard.width, read)
     else:
         array = read_npy(shard.path)
         source = open_rows(array, metric, shard.name)
         parts = (source.read(slice(start, start + PART)).numpy() for start in range(0, shard.rows, PART))
         if metric == "euclidean" and array.dtype == np.float32 and array.flags.c_contiguous:
-            for _ in parts:
-                pass  # reading is checking
+            deque(parts, maxlen=0)  # reading is checking
         else:
             _write(rows, shard.rows, shard.width, parts)
-    read = _from_arrays if shard.labels is not None else _from_lists if shard.soft else _from_columns
-    _write(comp, shard.rows, len(naming.names), read(shard, naming, contradictions))
+    n_classes = len(naming.names)
+    convert: Callable[[Any], Any] = partial(labels.from_indices, n_classes=n_classes, contradictions=contradictions)
+    if shard.labels is not None:
+        array = read_npy(shard.labels)
+        given: Iterator[Any] = (np.asarray(array[start : start + PART]) for start in range(0, shard.rows, PART))
+        if contradictions == "raise" or array.dtype.kind == "f":
+            convert = partial(read_labels, n_classes=n_classes)
+    elif shard.soft:
+        given, convert = _lists(shard, shard.label[0]), partial(labels.validate, n_classes=n_classes)
+    else:
+        given = _class_numbers(shard, naming)
+    _write(comp, shard.rows, n_classes, _convert(shard.labels or shard.path, given, convert))
 
 
-def _from_arrays(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
-    assert shard.labels is not None
-    array, n_classes = read_npy(shard.labels), len(naming.names)
-    for start in range(0, shard.rows, PART):
-        part = np.asarray(array[start : start + PART])
-        with _in(shard.labels, start):
-            if contradictions == "raise" or part.dtype.kind == "f":
-                yield read_labels(part, n_classes).numpy()
-            else:
-                yield labels.from_indices(part, n_classes, contradictions=contradictions).numpy()
-
-
-def _from_columns(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
-    start = 0
+def _class_numbers(shard: Shard, naming: Naming) -> Iterator[Any]:
     for _, texts, _ in read_blocks(Path(shard.path), list(shard.label), [], lists=False):
         cells = map(_flat, zip(*texts.values(), strict=True))
         rows = [[naming.number.get(text, labels.UNLABELLED) for text in row] for row in cells]
-        numbers = np.full((len(rows), max(1, *map(len, rows))), labels.UNLABELLED)
-        for at, row in enumerate(rows):
-            numbers[at, : len(row)] = row
-        with _in(shard.path, start):
-            yield labels.from_indices(numbers, len(naming.names), contradictions=contradictions).numpy()
-        start += len(rows)
+        widest = max(1, *map(len, rows))
+        yield np.array([row + [labels.UNLABELLED] * (widest - len(row)) for row in rows])
 
 
-def _from_lists(shard: Shard, naming: Naming, contradictions: Contradictions) -> Iterator[Any]:
-    start = 0
-    for _, _, values in read_blocks(Path(shard.path), [], list(shard.label), lists=True):
-        with _in(shard.path, start):
-            yield labels.validate(values[0], len(naming.names)).numpy()
-        start += len(values[0])
+def _lists(shard: Shard, column: str) -> Iterator[Any]:
+    return (values[0] for _, _, values in read_blocks(Path(shard.path), [], [column], lists=True))
 
 
 def _flat(cells: Iterable[Any]) -> list[str]:
     return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text is not None]
 
 
-def _converted(shard: Shard, blocks: Iterator[Any], metric: str) -> Iterator[Any]:
-    start = 0
-    for block in blocks:
+def _features(shard: Shard, column: str) -> Iterator[Any]:
+    for block in _lists(shard, column):
         if block.shape[1] != shard.width:
-            raise InputError(
-                f"{shard.name} must hold lists of one length in column {shard.column!r}; they differ. "
-                "Give every row as many numbers."
-            )
-        with _in(shard.path, start):
-            yield open_rows(block, metric).read().numpy()
-        start += len(block)
+            differ = f"{shard.name} must hold lists of one length in column {column!r}; they differ"
+            raise InputError(f"{differ}. Give every row as many numbers.")
+        yield block
 
 
-@contextmanager
-def _in(path: str | None, start: int) -> Iterator[None]:
-    """Say of which file the rows are that an error counts, and from where."""
-    try:
-        yield
-    except InputError as error:
-        counted = f", rows counted from {start}" if start else ""
-        raise InputError(f"{Path(path or '').name}{counted}: {error}") from error
+def _convert(path: str, parts: Iterator[Any], convert: Callable[[Any], Any]) -> Iterator[Any]:
+    """What `convert` makes of each part; an error says of which file the rows are that it counts, and from where."""
+    start = 0
+    for part in parts:
+        try:
+            converted = convert(part)
+        except InputError as error:
+            counted = f", rows counted from {start}" if start else ""
+            raise InputError(f"{Path(path).name}{counted}: {error}") from error
+        yield converted.numpy()
+        start += len(part)
 
 
 def _write(path: Path, n: int, width: int, parts: Iterator[Any]) -> None:
@@ -192,21 +177,16 @@ class Block:
         return open_rows(mapped, "euclidean").numbers.numpy()
 
 
-def rows_of_a_block(width: int, block_rows: int | None) -> int:
-    """The most rows of a block of rows of `width` numbers: `block_rows`, or what BLOCK_BYTES hold."""
-    return block_rows or max(1024, BLOCK_BYTES // (4 * width))
-
-
-def cut(files: Sequence[File], width: int, block_rows: int | None) -> list[Block]:
-    """Each file of rows of `width` numbers cut evenly into blocks of at most `block_rows`."""
+def cut(files: Files, most: int) -> tuple[Block, ...]:
+    """Each file cut evenly into blocks of at most so many rows."""
     blocks = []
     for path, first, rows in files:
-        edges = even_edges(rows, rows_of_a_block(width, block_rows)).tolist()
+        edges = even_edges(rows, most).tolist()
         blocks += [Block(path, start, first + start, stop - start) for start, stop in pairwise(edges)]
-    return blocks
+    return tuple(blocks)
 
 
-def read_run(files: Sequence[File], first: int, last: int) -> Any:
+def read_run(files: Files, first: int, last: int) -> Any:
     """The rows first..last-1 of the whole from the `.npy` files that hold them, in memory."""
     holding = [(path, start) for path, start, rows in files if start < last and first < start + rows]
     parts = [np.load(path, mmap_mode="r")[max(0, first - start) : last - start] for path, start in holding]
@@ -218,3 +198,31 @@ def take(blocks: Sequence[Block], numbers: Any) -> Any:
     edges = np.searchsorted(numbers, [block.first for block in blocks] + [blocks[-1].first + blocks[-1].rows])
     parts = [part for part in zip(blocks, np.split(numbers, edges[1:-1]), strict=True) if len(part[1])]
     return np.concatenate([np.load(block.path, mmap_mode="r")[some - block.first + block.at] for block, some in parts])
+
+
+def write_shard(shard: Shard, out: Path, comp: Files, shared: Files, classes: Sequence[str]) -> Description:
+    """Write the shard's labels, rows divided by their sums, to the folder `out`; what became of those it had."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    told, start = [], shard.first
+    with replacing(out / f"{Path(shard.path).stem}.parquet") as unfinished:
+        schema = pa.schema([("id", pa.string()), *((f"not_{name}", pa.float32()) for name in classes)])
+        with pq.ParquetWriter(unfinished, schema) as writer:
+            for ids in _ids(shard):
+                stop = start + len(ids)
+                Z = divide_rows(torch.from_numpy(read_run(shared, start, stop)))
+                told.append(describe(read_run(comp, start, stop), Z))
+                writer.write_table(pa.table([pa.array(ids), *Z.numpy().T], schema=schema))
+                start = stop
+    return merge(told)
+
+
+def _ids(shard: Shard) -> Iterator[Any]:
+    """The ids of the shard's rows, some at a time: its id column, or the row numbers in the whole."""
+    if shard.id is not None:
+        for _, texts, _ in read_blocks(Path(shard.path), [shard.id], [], lists=False):
+            yield texts[shard.id]
+        return
+    for start in range(0, shard.rows, PART):
+        yield np.arange(shard.first + start, shard.first + min(start + PART, shard.rows)).astype(np.str_).astype(object)

@@ -7,21 +7,14 @@ are with Ray at any moment; nodes that join a cluster later are used as soon as 
 import functools
 import sys
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 from typing import Any
 
 from naysay.cluster.connection import connect, is_connected
-from naysay.engine.jobs import ATTEMPTS, Attempt, Engine, Failure, Job, Outcome, Reply, Turns, died, occupied
-from naysay.engine.placing import cores, environment, share_of_threads
-from naysay.engine.worker import Handle, MainMemory, pack_apart, pack_job, perform, receive
-
-
-@dataclass(frozen=True, eq=False)
-class SharedReference(Handle):
-    """A handle of the ray engine's `share`: a reference into Ray's object store."""
-
-    reference: Any
+from naysay.engine import cores, share_of_threads
+from naysay.engine.jobs import ATTEMPTS, OCCUPIED, Attempt, Engine, Failure, Job, Outcome, Reply, Turns, died
+from naysay.engine.worker import Handle, MainMemory, environment, pack_apart, pack_job, perform, receive
+from naysay.errors import InputError
 
 
 @contextmanager
@@ -31,12 +24,9 @@ def started(workers: int | None, threads: int | None, address: str | None) -> It
     # a Ray that is started here gives its workers their threads: with another environment they would be started anew
     own = address is None and not is_connected()
     inherited = environment(share_of_threads(threads, cores(), workers or cores())) if own else {}
-    with connect(address, workers=room, variables=inherited) as ray:
-        engine = Remote(ray, workers, threads, inherited)
-        try:
-            yield engine
-        finally:
-            engine.close()
+    connected = connect(address, workers=room, variables=inherited)
+    with connected as ray, closing(Remote(ray, workers, threads, inherited)) as engine:
+        yield engine
 
 
 class Remote:
@@ -68,19 +58,17 @@ class Remote:
         resource, each = self._unit
         return self._wished or max(1, self._has(resource) // each)
 
-    def share(self, value: Any) -> SharedReference:
-        """Put something large once where all workers reach it."""
+    def share(self, value: Any) -> Handle:
         import numpy as np
 
         # as arrays, which Ray's object store keeps as they are and hands out without a copy
         parts = [np.frombuffer(part, np.uint8) for part in pack_apart(value, _by_value())]
-        return SharedReference(self._ray.put(parts))
+        return Handle(self._ray.put(parts))
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
-        """The outcomes in the order of completion."""
         turns, finished, running = Turns(jobs, attempts), list[Outcome](), self._running
         if running:
-            raise occupied()
+            raise InputError(OCCUPIED)
         try:
             while True:
                 while len(running) < self.workers and (attempt := turns.take()) is not None:
@@ -100,7 +88,7 @@ class Remote:
 
     def _submit(self, job: Job) -> Any:
         message, shared = pack_job(job, _by_value())
-        return self._task.remote(message, sys.path, list(shared), *(handle.reference for handle in shared.values()))
+        return self._task.remote(message, sys.path, list(shared), *(handle.place for handle in shared.values()))
 
     def _fetch(self, one: Any) -> Reply:
         exceptions = self._ray.exceptions

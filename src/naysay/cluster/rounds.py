@@ -7,8 +7,7 @@ oldest to disk and reads them again: slow, and right.) Every few rounds the bloc
 that was killed goes on from there.
 
 A part is made from the work folder alone and keeps nothing from one round to the next, so it can be made anew where a
-worker dies. The arithmetic of a row is that of `kernel_cpu`, whatever part it is in: the result does not depend on how
-the rows are divided.
+worker dies. The arithmetic of a row is that of `kernel_cpu`: the result does not depend on how the rows are divided.
 """
 
 import shutil
@@ -27,9 +26,8 @@ import torch
 from naysay.augmentation.schemes import Sharing, get
 from naysay.augmentation.weights import effective_neighbors
 from naysay.cluster.connection import Crew
-from naysay.cluster.folders import Work
-from naysay.cluster.prepare import File, read_run
-from naysay.files import replacing
+from naysay.cluster.folders import File, Work, save
+from naysay.cluster.prepare import read_run
 from naysay.neighbors import Graph
 from naysay.progress import track
 
@@ -72,16 +70,14 @@ class Rounds:
 
 def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Sharing, checkpoint_every: int) -> Rounds:
     """Run the rounds over the rows of the recipe `whole`, divided among the crew, from the last that was kept."""
-    rounds, tol = sharing.total, sharing.tol
-    team = crew.workers[: whole.n]
+    rounds, tol, team = sharing.total, sharing.tol, crew.workers[: whole.n]
     spans = list(pairwise(np.linspace(0, whole.n, len(team) + 1).round().astype(int).tolist()))
     recipes = [ray.put(replace(whole, first=first, last=last)) for first, last in spans]
     duties = list(zip(team, recipes, strict=True))
     with crew.timed("loading the graph"):
         spreads = ray.get([worker.call.remote(spread, recipe) for worker, recipe in duties])
     state = work.read(STATE) or {"round": 0, "change": 0.0, "files": whole.comp}
-    reading = [(worker, state["files"], *span) for worker, span in zip(team, spans, strict=True)]
-    labels = [worker.call.remote(read_run, *what) for worker, *what in reading]
+    labels = [worker.call.remote(read_run, state["files"], *span) for worker, span in zip(team, spans, strict=True)]
     seconds = []
     with crew.timed("sharing labels"):
         left = range(0) if _converged(state, tol) else range(state["round"] + 1, rounds + 1)
@@ -94,33 +90,21 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Shari
             if _converged(state, tol) or done == rounds or done % checkpoint_every == 0:
                 paths = [str(work.labels(done, at)) for at in range(len(team))]
                 keeping = zip(team, paths, labels, strict=True)
-                kept = [worker.do.remote(partial(keep, path), block) for worker, path, block in keeping]
+                kept = [worker.do.remote(partial(save, Path(path)), block) for worker, path, block in keeping]
                 for _, peak in ray.get(kept):
                     crew.note(peak)
                 state["files"] = [(path, first, last - first) for path, (first, last) in zip(paths, spans, strict=True)]
                 work.write(STATE, state)
-                _forget_other_rounds(work, done)
+                for folder in {*work.named("labels").iterdir()} - {work.named("labels") / str(done)}:
+                    shutil.rmtree(folder)
             if _converged(state, tol):
                 break
     effective, nearest = (np.concatenate(parts) for parts in zip(*spreads, strict=True))
-    files = [(path, first, rows) for path, first, rows in state["files"]]
-    return Rounds(files, state["round"], state["change"], seconds, effective, nearest)
-
-
-def keep(path: str, labels: Any) -> None:
-    """Write labels to a file."""
-    with replacing(Path(path)) as unfinished:
-        np.save(unfinished, labels)
+    return Rounds(state["files"], state["round"], state["change"], seconds, effective, nearest)
 
 
 def _converged(state: dict[str, Any], tol: float | None) -> bool:
     return tol is not None and state["round"] > 0 and state["change"] <= tol
-
-
-def _forget_other_rounds(work: Work, done: int) -> None:
-    for folder in work.labels(done, 0).parents[1].iterdir():
-        if folder.name != str(done):
-            shutil.rmtree(folder)
 
 
 def spread(recipe: Recipe) -> tuple[Any, Any]:
@@ -145,7 +129,7 @@ class Part:
         # neighbours in other parts are left out of the walk: a row in their place has been seen
         here, mine = indices[:, : kernel_cpu.FOLLOWED] - recipe.first, np.arange(m, dtype=np.int32)[:, None]
         here = np.where((here >= 0) & (here < m), here, mine)
-        self.order = kernel_cpu.compiled_depth_first(here, here.shape[1])
+        self.order = kernel_cpu.depth_first(here, here.shape[1])
         self.indices = indices[self.order].view(np.uint32)
         if recipe.n <= 2**16:
             self.indices = self.indices.astype(np.uint16)
@@ -157,24 +141,21 @@ class Part:
         self.own[:, : recipe.classes] = (given * recipe.alpha).numpy()[self.order]
 
     def step(self, labels: Sequence[Any]) -> tuple[Any, float]:
-        """One more round: see the function `step`."""
         from naysay.augmentation import kernel_cpu
 
         recipe, threads = self.recipe, torch.get_num_threads()
         m, starts = recipe.last - recipe.first, accumulate(map(len, labels), initial=0)
         arrays = self.indices, self.weights, self.own, self.shared, self.out
+
+        def receive(start: int, block: Any) -> None:  # rows of whole vectors, one after the other, for the kernel
+            self.shared[start : start + len(block), : recipe.classes] = block
+
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(self._receive, starts, labels))
-            cuts = pairwise(m * cut // threads for cut in range(threads + 1))
-            for part in [pool.submit(kernel_cpu.compiled_rows, *arrays, *cut) for cut in cuts]:
-                part.result()
+            list(pool.map(receive, starts, labels))
+            kernel_cpu.run_rows(pool, threads, m, *arrays)
         new = np.empty((m, recipe.classes), np.float32)
         new[self.order] = self.out[:, : recipe.classes]
         return new, float(np.abs(new - self.shared[recipe.first : recipe.last, : recipe.classes]).max())
-
-    def _receive(self, start: int, block: Any) -> None:
-        """Put a block of labels where the kernel reads them: rows of whole vectors, one after the other."""
-        self.shared[start : start + len(block), : self.recipe.classes] = block
 
 
 # a worker keeps the part that it last shared labels over

@@ -6,10 +6,9 @@ what the next blocks can offer. Keys hold the distance and the row's number in t
 whole, and the result is bit for bit what one machine finds.
 
 The approximate search uses inverted lists (Jegou, Douze, Schmid 2011), as faiss has them: it looks only into the lists
-of the nearest centres. The centres are found once, on a sample. All rows are then sorted into the lists of the same
-centres, some blocks at a time, in parallel, and kept as faiss indexes in files, which the search maps. A row's `nprobe`
-nearest centres are found once for all files. What the lists propose is measured by the one formula of
-`naysay.neighbors`, in its order; only some of the neighbours are not the nearest.
+of the nearest centres. These are found once, on a sample. All rows are sorted into their lists, some blocks at a time,
+in parallel, and kept as faiss indexes in files, which the search maps. A row's `nprobe` nearest centres are found once
+for all files. What the lists propose is measured by the one formula of `naysay.neighbors`, in its order.
 
 The rule for n rows: nlist is the power of two nearest to 4 sqrt(n), so that the centres and the rows of a list take
 about as long to look at; nprobe is the least of PROBES at which a sample of some 300 rows finds GOAL of its neighbours.
@@ -29,7 +28,7 @@ import torch
 from torch import Tensor
 
 from naysay.cluster.connection import Crew
-from naysay.cluster.folders import Work
+from naysay.cluster.folders import Work, save
 from naysay.cluster.prepare import Block, take
 from naysay.errors import InputError
 from naysay.files import replacing
@@ -63,7 +62,6 @@ class Search:
 
     @property
     def n(self) -> int:
-        """The number of all rows."""
         return self.blocks[-1].first + self.blocks[-1].rows
 
     def find(self, rows: Any, own: Any, first: int = 0) -> Graph:
@@ -85,9 +83,8 @@ def find_neighbors(crew: Crew, plan: Search, *, method: str, nlist: int | None, 
         return {"method": method, "recall": 1.0}
     nlist = nlist or choose_nlist(plan.n)
     if not (nprobe or 1) <= nlist <= plan.n:
-        raise InputError(
-            f"nlist must be from nprobe to the {plan.n} rows there are; got nlist={nlist} and nprobe={nprobe}."
-        )
+        got = f"nlist={nlist} and nprobe={nprobe}"
+        raise InputError(f"nlist must be from nprobe to the {plan.n} rows there are; got {got}.")
     crew.finish(partial(find_centres, plan, nlist), [plan.work.named("centres.npy")], "finding centres")
     indexes = [plan.work.index(at) for at in range(len(plan.groups))]
     crew.finish(partial(index_group, plan), indexes, "sorting rows into lists")
@@ -121,7 +118,6 @@ def draw(n: int, wanted: int, name: str) -> Any:
 
 
 def search_block(plan: Search, at: int) -> None:
-    """Find a block's neighbours and keep them."""
     block = plan.blocks[at]
     plan.work.graph(at).parent.mkdir(parents=True, exist_ok=True)
     plan.find(block.read(), block.ids, at).save(plan.work.graph(at))
@@ -153,9 +149,8 @@ def library() -> Any:
     try:
         import faiss
     except ImportError as error:
-        raise InputError(
-            "the approximate search over shards needs faiss: pip install 'naysay[ray]', or use method='exact'."
-        ) from error
+        way_out = "pip install 'naysay[ray]', or use method='exact'."
+        raise InputError(f"the approximate search over shards needs faiss: {way_out}") from error
     faiss.omp_set_num_threads(torch.get_num_threads())
     return faiss
 
@@ -168,12 +163,11 @@ def choose_nlist(n: int) -> int:
 def find_centres(plan: Search, nlist: int, _: int) -> None:
     """Find the lists' centres (nlist, d) on a sample and keep them."""
     sample = take(plan.blocks, draw(plan.n, SAMPLE_PER_LIST * nlist, "sharded/centres"))
-    most = 4 * SAMPLE_PER_LIST  # of a sample that is larger than was asked for
-    points = {"min_points_per_centroid": 1, "max_points_per_centroid": most}
+    # at most: of a sample that is larger than was asked for
+    points = {"min_points_per_centroid": 1, "max_points_per_centroid": 4 * SAMPLE_PER_LIST}
     means = library().Kmeans(sample.shape[1], nlist, niter=STEPS, seed=0, **points)
     means.train(np.ascontiguousarray(sample))
-    with replacing(plan.work.named("centres.npy")) as unfinished:
-        np.save(unfinished, means.centroids)
+    save(plan.work.named("centres.npy"), means.centroids)
 
 
 def index_group(plan: Search, at: int) -> None:
@@ -234,8 +228,7 @@ def _truth(crew: Crew, plan: Search) -> tuple[Any, Any]:
     if not path.exists():
         bounds = crew.each(partial(bound_block, plan, asked), range(len(plan.blocks)), "looking at a sample")
         # the row itself, at distance 0, is among the k + 1
-        with replacing(path) as unfinished:
-            np.save(unfinished, np.sort(np.concatenate(bounds, 1), 1)[:, plan.k])
+        save(path, np.sort(np.concatenate(bounds, 1), 1)[:, plan.k])
     return asked, np.load(path)
 
 

@@ -6,7 +6,8 @@ The workers are placed all at once or not at all, so that none waits for a place
 import dataclasses
 import os
 import socket
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast
 
 import torch
 
@@ -59,11 +60,10 @@ def _gang(ray: Any, workers: int, sent: Any) -> Trained:
     members: list[Any] = []
     try:
         if not room.wait(PATIENCE):
-            free = ray.available_resources()
-            raise InputError(
-                f"{workers} workers need {'a GPU' if gpus else 'a CPU core'} each at the same time; the cluster has "
-                f"{free.get('GPU' if gpus else 'CPU', 0):g} free. Ask for fewer, or wait for other work to end."
-            )
+            free = ray.available_resources().get("GPU" if gpus else "CPU", 0)
+            need = f"{workers} workers need {'a GPU' if gpus else 'a CPU core'} each at the same time"
+            way_out = "Ask for fewer, or wait for other work to end."
+            raise InputError(f"{need}; the cluster has {free:g} free. {way_out}")
         place = PlacementGroupSchedulingStrategy(room)
         member = ray.remote(num_cpus=1, num_gpus=gpus, scheduling_strategy=place)(_Member)
         members = [member.remote(rank, workers) for rank in range(workers)]
@@ -78,8 +78,7 @@ def _gang(ray: Any, workers: int, sent: Any) -> Trained:
                 if not isinstance(error.cause, InputError):
                     _raise_death(ray, waiting)
                 raise error.cause from None
-        trained: Trained = ray.get(first)
-        return trained
+        return cast(Trained, ray.get(first))
     finally:
         for one in members:
             ray.kill(one)
@@ -89,19 +88,16 @@ def _gang(ray: Any, workers: int, sent: Any) -> Trained:
 def _raise_death(ray: Any, waiting: list[Any]) -> None:
     """Raise that a worker died, if one did: another may have lost its connection to it, and be heard of first."""
     for one in waiting:
-        try:
+        with suppress(ray.exceptions.RayTaskError, ray.exceptions.GetTimeoutError):  # it failed, or it waits: it lives
             ray.get(one, timeout=GRACE)
-        except (ray.exceptions.RayTaskError, ray.exceptions.GetTimeoutError):
-            continue  # it failed, or it waits: it lives
 
 
 class _Member:
     """A worker of a training. Ray shows each its own GPU alone, so each is a machine of one process to torch."""
 
     def __init__(self, rank: int, size: int) -> None:
-        local = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+        self.rank, local = rank, {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
         os.environ |= {"RANK": str(rank), "GROUP_RANK": str(rank), "WORLD_SIZE": str(size), **local}
-        self.rank = rank
 
     def meeting(self) -> tuple[str, int]:
         """The address and a free port of this worker's machine, where all will meet."""
@@ -123,9 +119,6 @@ class _Member:
 
 def _on_cpu(predictor: Predictor) -> Predictor:
     # the one who asked may have no GPU
-    return dataclasses.replace(
-        predictor,
-        model=predictor.model.cpu(),
-        normaliser=predictor.normaliser.to(torch.device("cpu")),
-        T=None if predictor.T is None else predictor.T.cpu(),
-    )
+    T, normaliser = predictor.T, predictor.normaliser.to(torch.device("cpu"))
+    T = None if T is None else T.cpu()
+    return dataclasses.replace(predictor, model=predictor.model.cpu(), normaliser=normaliser, T=T)

@@ -7,13 +7,14 @@
 It knows nothing of labels: jobs are functions with keywords, and the same jobs give the same values on either engine.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from importlib import import_module
+from typing import cast
 
+from naysay.engine import local
 from naysay.engine.jobs import ATTEMPTS, Engine, Failure, Job, JobFailed, Outcome, each
 from naysay.engine.ledger import Ledger, run_recorded
-from naysay.engine.placing import cores, share_of_threads
+from naysay.engine.worker import cores, share_of_threads
 from naysay.errors import InputError, unknown
 
 NAMES = ("local", "ray")
@@ -35,15 +36,14 @@ __all__ = [
 ]
 
 
-@contextmanager
 def start(
     name: str = "local", *, workers: int | None = None, threads: int | None = None, address: str | None = None
-) -> Iterator[Engine]:
+) -> AbstractContextManager[Engine]:
     """An engine, and its end when the block is left.
 
     workers: how many jobs at a time; else one per GPU, or per core where there is none. 0 (local only): this process.
-    threads: of each worker's arithmetic; else the cores over the workers. The same number gives the same last digits
-    everywhere (workers=0: torch's threads alone).
+    threads: of each worker's arithmetic (workers=0: torch's alone); else the cores over the workers. The same number
+    gives the same last digits everywhere.
     address: the Ray cluster to join, "auto" or "host:port"; else Ray is started here.
     """
     if name not in NAMES:
@@ -53,12 +53,8 @@ def start(
             raise InputError(f"{what} of the {name} engine must be at least {least}; got {number}.")
     if name == "ray":
         # by name: what needs Ray is a later stage, which stands on this one
-        with import_module("naysay.cluster.remote").started(workers, threads, address) as engine:
-            yield engine
-        return
+        started = import_module("naysay.cluster.remote").started
+        return cast(AbstractContextManager[Engine], started(workers, threads, address))
     if address is not None:
         raise InputError(f"the local engine has no address; got {address!r}. Use the engine ray to join a cluster.")
-    from naysay.engine import local
-
-    with local.started(workers, threads) as engine:
-        yield engine
+    return local.started(workers, threads)

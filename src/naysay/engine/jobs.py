@@ -2,8 +2,7 @@
 
 A job is a module-level function with keywords, so that it can be pickled by name and found again in another process or
 on another machine. A job that raises is tried again, up to `attempts` times; then its outcome carries the error and the
-rest goes on. An `InputError` is not tried again: the same input would be refused again. `Turns` is that rule, which all
-engines follow.
+rest goes on. An `InputError` is not tried again: the same input would be refused again. All engines follow `Turns`.
 """
 
 from collections import deque
@@ -15,6 +14,8 @@ from typing import Any, NamedTuple, Protocol
 from naysay.errors import InputError
 
 ATTEMPTS = 3
+# the error of a second `run` before the first has ended
+OCCUPIED = "this engine is at other jobs already. Run one batch after the other, all as one, or on a second engine."
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,7 @@ class Turns:
 
     def take(self) -> Attempt | None:
         """The next attempt, None when there is nothing to do at the moment."""
-        job = next(self._new, None)
-        if job is not None:
+        if (job := next(self._new, None)) is not None:
             return Attempt(job, 1)
         return self._again.popleft() if self._again else None
 
@@ -140,10 +140,3 @@ def died(how: str) -> Reply:
     """The reply of a worker that can give none."""
     way_out = "Often the system ends a process when memory runs out: fewer workers need less."
     return Reply(None, Failure("WorkerDied", f"the process that ran it {how}. {way_out}"), 0.0)
-
-
-def occupied() -> InputError:
-    """The error of a second `run` before the first has ended."""
-    return InputError(
-        "this engine is at other jobs already. Run one batch after the other, all as one, or on a second engine."
-    )

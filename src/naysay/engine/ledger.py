@@ -7,11 +7,10 @@ result, and a result takes its place.
 In the folder `.NAME.locks` beside it are a lock for adding, and one per job that is being done, its lease. They are the
 operating system's locks on open files, so that a process that dies, however it dies, holds nothing any more.
 
-`run_recorded` does the jobs that the ledger has no result of, and what is done goes there before all else. So a driver
-that is killed and started again goes on where it stopped, and several drivers may work on one ledger: each takes a
-lease on a job before it starts it, does what the others leave, and at the end waits for what they are at; when one of
-them dies, its lease is free and its job is done here. A job that failed is no result: another call tries it again, the
-calls that saw it fail do not.
+`run_recorded` does the jobs that have no result yet, and records each before all else, so that a driver that is killed
+and started again goes on where it stopped. Several drivers may work on one ledger: each takes a lease on a job before
+it starts it, does what the others leave, and at the end waits for what they are at; when one dies, its lease is free
+and its job is done here. A job that failed is tried again by another call, not by the calls that saw it fail.
 """
 
 import errno
@@ -40,8 +39,7 @@ class Ledger:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._records: dict[str, Record] = {}
-        self._lines, self._end, self._inode = 0, 0, -1  # how much of which file has been read
+        self._forget(-1)
 
     def read(self) -> list[Record]:
         """One record per key, in the order of their first lines: the result, or else the last failure."""
@@ -50,8 +48,7 @@ class Ledger:
 
     def keys(self) -> set[str]:
         """The keys that have a result."""
-        self._look()
-        return {key for key, record in self._records.items() if "failed" not in record}
+        return {record["key"] for record in self.read() if "failed" not in record}
 
     def get(self, key: str) -> Record | None:
         """The record of the key: the result, or else the last failure."""
@@ -63,12 +60,11 @@ class Ledger:
         line = _line(record)
         with files.told(self.path), _lock(self.path, "ledger"), open(self.path, "a+b", buffering=0) as file:
             self._catch_up(file)
-            if "failed" not in self._records.get(record["key"], {"failed": ""}):
+            if self._has_result(record["key"]):
                 return False
             file.truncate(self._end)  # the beginning of a line that nobody is writing any more
             try:
-                written = file.write(line)
-                if written != len(line):
+                if file.write(line) != len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file.fileno())
             except OSError:
@@ -95,15 +91,18 @@ class Ledger:
                 break  # being written at this moment, or never finished
             self._lines += 1
             record = self._parse(line)
-            if "failed" not in self._records.get(record["key"], {"failed": ""}):
-                raise InputError(
-                    f"{self.path}:{self._lines} is a second record of {record['key']!r}. Remove one of the two lines."
-                )
-            self._records[record["key"]] = record
+            key, where = record["key"], f"{self.path}:{self._lines}"
+            if self._has_result(key):
+                raise InputError(f"{where} is a second record of {key!r}. Remove one of the two lines.")
+            self._records[key] = record
             self._end += len(line)
 
+    def _has_result(self, key: str) -> bool:
+        return "failed" not in self._records.get(key, {"failed": ""})
+
     def _forget(self, inode: int) -> None:
-        self._records, self._lines, self._end, self._inode = {}, 0, 0, inode
+        self._records: dict[str, Record] = {}
+        self._lines, self._end, self._inode = 0, 0, inode  # how much of which file has been read
 
     def _parse(self, line: bytes) -> Record:
         try:
@@ -113,9 +112,8 @@ class Ledger:
             problem = 'it has no "key"'
         except ValueError as error:
             problem = str(error)
-        raise InputError(
-            f"{self.path}:{self._lines} is not a record ({problem}). Remove the line, or use another file."
-        )
+        where = f"{self.path}:{self._lines}"
+        raise InputError(f"{where} is not a record ({problem}). Remove the line, or use another file.")
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -125,9 +123,8 @@ def _line(record: Mapping[str, Any]) -> bytes:
     try:
         return (json.dumps(dict(record), allow_nan=False) + "\n").encode()
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"the record {key!r} cannot be written as JSON: {error}. Give numbers, texts, lists and mappings."
-        ) from error
+        why = f"the record {key!r} cannot be written as JSON: {error}"
+        raise InputError(f"{why}. Give numbers, texts, lists and mappings.") from error
 
 
 def _lock(path: Path, name: str) -> Any:
@@ -140,36 +137,23 @@ def _lock(path: Path, name: str) -> Any:
     return FileLock(folder / f"{name}.lock")
 
 
-class Leases:
-    """The jobs of a ledger that this process is doing: no other process takes them in the meantime."""
+def _lease(path: Path, key: str) -> Any:
+    """The lock that keeps other processes from the job while this one does it; None where another one is at it."""
+    from filelock import Timeout
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._held = path, dict[str, Any]()
+    lock = _lock(path, hashlib.blake2b(key.encode(), digest_size=16).hexdigest())
+    with files.told(path), suppress(Timeout):
+        lock.acquire(timeout=0)
+        return lock
+    return None
 
-    def take(self, key: str) -> bool:
-        """Whether the job is now this process's; not where another one is at it."""
-        from filelock import Timeout
 
-        lock = _lock(self._path, hashlib.blake2b(key.encode(), digest_size=16).hexdigest())
-        with files.told(self._path):
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                return False
-        self._held[key] = lock
-        return True
-
-    def give_back(self, key: str) -> None:
-        """The job stands in the ledger now."""
-        # whoever has opened the file by now gets the lock on a file without a name, then finds the job in the ledger
-        with suppress(FileNotFoundError, PermissionError):
-            Path(self._held[key].lock_file).unlink()
-        self._held.pop(key).release()
-
-    def abandon(self) -> None:
-        """Leave what is not done to others."""
-        while self._held:
-            self._held.popitem()[1].release()
+def _give_back(lease: Any) -> None:
+    """The job stands in the ledger now."""
+    # whoever has opened the file by now gets the lock on a file without a name, then finds the job in the ledger
+    with suppress(FileNotFoundError, PermissionError):
+        Path(lease.lock_file).unlink()
+    lease.release()
 
 
 def run_recorded(
@@ -184,10 +168,14 @@ def run_recorded(
     """The records of the jobs that have no result in the ledger yet, each when it is done, here or by another driver.
 
     A job's value is a mapping ready for JSON; its record is {"key": ..., "seconds": ..., **value}, or, where it failed
-    for good, {"key": ..., "failed": the error, "attempts": ...}. A terminal shows a bar called `doing`; `tell` gets a
-    line per finished job.
+    for good, {"key": ..., "failed": the error, "attempts": ...}. A bar is called `doing`; `tell` gets a line per job.
     """
-    pending = _pending(jobs, ledger)
+    have, asked = ledger.keys(), dict[str, Job]()
+    for job in jobs:
+        if job.key in asked:
+            raise InputError(f"the key of each job must be its own; got {job.key!r} twice.")
+        asked[job.key] = job
+    pending = {key: job for key, job in asked.items() if key not in have}
     total = len(pending)
     for done, record in enumerate(track(_records(engine, pending, ledger, attempts), total, doing), 1):
         if tell is not None:
@@ -195,20 +183,9 @@ def run_recorded(
         yield record
 
 
-def _pending(jobs: Iterable[Job], ledger: Ledger) -> dict[str, Job]:
-    have, pending, seen = ledger.keys(), dict[str, Job](), set[str]()
-    for job in jobs:
-        if job.key in seen:
-            raise InputError(f"the key of each job must be its own; got {job.key!r} twice.")
-        seen.add(job.key)
-        if job.key not in have:
-            pending[job.key] = job
-    return pending
-
-
 def _records(engine: Engine, pending: dict[str, Job], ledger: Ledger, attempts: int) -> Iterator[Record]:
     before = {record["key"]: record for record in ledger.read() if "failed" in record}  # of earlier calls
-    leases = Leases(ledger.path)
+    leases: dict[str, Any] = {}
 
     def news(key: str) -> Record | None:
         record = ledger.get(key)
@@ -216,18 +193,19 @@ def _records(engine: Engine, pending: dict[str, Job], ledger: Ledger, attempts: 
 
     def free() -> Iterator[Job]:
         for key, job in list(pending.items()):
-            if leases.take(key):
+            if (lease := _lease(ledger.path, key)) is not None:
+                leases[key] = lease
                 if news(key) is None:
                     yield job
                 else:  # done by another driver a moment ago
-                    leases.give_back(key)
+                    _give_back(leases.pop(key))
 
     try:
         while pending:
             with closing(engine.run(free(), attempts)) as outcomes:
                 for outcome in outcomes:
                     ledger.add(_record(outcome))
-                    leases.give_back(outcome.key)
+                    _give_back(leases.pop(outcome.key))
                     del pending[outcome.key]
                     yield ledger.get(outcome.key) or {}
             for key in list(pending):
@@ -236,8 +214,9 @@ def _records(engine: Engine, pending: dict[str, Job], ledger: Ledger, attempts: 
                     yield record
             if pending:
                 time.sleep(POLL)
-    finally:
-        leases.abandon()
+    finally:  # what is not done is left to others
+        for lease in leases.values():
+            lease.release()
 
 
 def _record(outcome: Outcome) -> Record:

@@ -3,22 +3,19 @@
 Without workers, for one GPU, a debugger, or functions that cannot be pickled, the jobs are done in this process. The
 standard library's ProcessPoolExecutor breaks as a whole when one worker dies, leaves its workers behind when the driver
 is killed (cpython issue 111873), and waits for ever for a worker that was killed while it sent a result, because every
-process holds both ends of its queues. With a pipe per worker the end of a process is the end of its file, at any
-moment, on both sides.
+process holds both ends of its queues. With a pipe per worker the end of a process is the end of its file at both ends.
 """
 
 import multiprocessing
 import signal
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, nullcontext, suppress
 from multiprocessing import connection, reduction, resource_tracker
 from typing import Any
 
-from naysay.engine.jobs import ATTEMPTS, Attempt, Engine, Job, Outcome, Reply, Turns, died, occupied
-from naysay.engine.placing import VISIBLE, cores, environ, environment, gpus, share_of_threads
-from naysay.engine.worker import Handle, SharedFile, failure, pack_job, receive, serve
+from naysay.engine.jobs import ATTEMPTS, OCCUPIED, Attempt, Engine, Job, Outcome, Reply, Turns, died
+from naysay.engine.worker import Handle, environ, environments, failure, pack_job, receive, serve, write_shared
 from naysay.errors import InputError
 
 START_ATTEMPTS = 3
@@ -29,26 +26,16 @@ PATIENCE = 5.0  # seconds for an idle worker to leave before it is ended
 def started(workers: int | None, threads: int | None) -> Iterator[Engine]:
     """The engine with `workers` processes (None: one per GPU, else per core; 0: this one), which end with the block."""
     if workers == 0:
-        with _threads_of_torch(threads):
+        with nullcontext() if threads is None else _threads_of_torch(threads):
             yield Here()
         return
-    devices = gpus()
-    workers = len(devices) or cores() if workers is None else workers
-    variables = environment(share_of_threads(threads, cores(), workers))
-    pinned = [{VISIBLE: devices[at % len(devices)]} if len(devices) > 1 else {} for at in range(workers)]
-    engine = Local([variables | pin for pin in pinned])
-    try:
+    with closing(Local(environments(workers, threads))) as engine:
         yield engine
-    finally:
-        engine.close()
 
 
 @contextmanager
-def _threads_of_torch(threads: int | None) -> Iterator[None]:
-    """Torch uses so many threads in the block (None: as it does anyway)."""
-    if threads is None:
-        yield
-        return
+def _threads_of_torch(threads: int) -> Iterator[None]:
+    """Torch uses so many threads in the block."""
     import torch
 
     before = torch.get_num_threads()
@@ -59,25 +46,16 @@ def _threads_of_torch(threads: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@dataclass(frozen=True, eq=False)
-class Held(Handle):
-    """A handle of what never leaves this process."""
-
-    value: Any
-
-
 class Here:
     """The local engine without workers: jobs one after another in this process."""
 
     name = "local"
     workers = 1
 
-    def share(self, value: Any) -> Held:
-        """The value, in a handle as the other engines give it."""
-        return Held(value)
+    def share(self, value: Any) -> Handle:
+        return Handle(value)
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
-        """The outcomes one after another."""
         turns = Turns(jobs, attempts)
         while (attempt := turns.take()) is not None:
             yield from turns.end(attempt, _perform(attempt.job))
@@ -86,7 +64,7 @@ class Here:
 def _perform(job: Job) -> Reply:
     started = time.perf_counter()
     try:
-        arguments = {name: value.value if isinstance(value, Held) else value for name, value in job.arguments.items()}
+        arguments = {name: value.place if isinstance(value, Handle) else value for name, value in job.arguments.items()}
         return Reply(job.call(**arguments), None, time.perf_counter() - started)
     except (Exception, SystemExit) as error:  # as in a worker: whatever a job raises is its outcome
         return Reply(None, failure(error), time.perf_counter() - started)
@@ -102,18 +80,16 @@ class Local:
 
     @property
     def workers(self) -> int:
-        """How many jobs run at the same time."""
         return len(self._workers)
 
-    def share(self, value: Any) -> SharedFile:
-        """Put something large once where all workers reach it."""
-        return SharedFile(value)
+    def share(self, value: Any) -> Handle:
+        return Handle(write_shared(value))
 
     def run(self, jobs: Iterable[Job], attempts: int = ATTEMPTS) -> Generator[Outcome]:
         """The outcomes in the order of completion; workers are started when there is something for them to do."""
         turns, finished = Turns(jobs, attempts), list[Outcome]()
         if any(worker.attempt is not None for worker in self._workers):
-            raise occupied()
+            raise InputError(OCCUPIED)
         try:
             while True:
                 for worker in self._workers:
@@ -132,7 +108,8 @@ class Local:
     def close(self) -> None:
         """End all workers, at once those that are still at a job."""
         for worker in self._workers:
-            worker.leave()
+            if worker.connection is not None:
+                worker.connection.close()  # idle ones leave by themselves
         for worker in self._workers:
             worker.kill(PATIENCE if worker.attempt is None else 0.0)
 
@@ -148,10 +125,9 @@ class _Worker:
 
     def give(self, attempt: Attempt) -> None:
         """Begin the attempt, as soon as the process is ready."""
-        self.attempt = attempt
         if self.process is not None and not self.process.is_alive():
             self.kill()  # it died while it had nothing to do
-            self.attempt = attempt
+        self.attempt = attempt
         if self.process is None:
             self._start()
         elif self.ready:
@@ -171,11 +147,6 @@ class _Worker:
             return []
         self.attempt = None
         return turns.end(attempt, receive(reply))
-
-    def leave(self) -> None:
-        """Let the process end by itself."""
-        if self.connection is not None:
-            self.connection.close()
 
     def kill(self, patience: float = 0.0) -> None:
         """End the process, at once or after so many seconds."""
@@ -198,13 +169,12 @@ class _Worker:
 
     def _send(self) -> None:
         assert self.attempt is not None
-        message, shared = pack_job(self.attempt.job)
-        try:
-            self.connection.send((message, {name: handle.spans for name, handle in shared.items()}))
-            for handle in shared.values():
-                reduction.send_handle(self.connection, handle.file.fileno(), self.process.pid)
-        except OSError:
-            return  # it has just died; `hear` finds the end of the file
+        message, handles = pack_job(self.attempt.job)
+        shared = {name: handle.place for name, handle in handles.items()}
+        with suppress(OSError):  # where it has just died, `hear` finds the end of the file
+            self.connection.send((message, {name: spans for name, (_, spans) in shared.items()}))
+            for file, _ in shared.values():
+                reduction.send_handle(self.connection, file.fileno(), self.process.pid)
 
     def _mourn(self, attempt: Attempt, turns: Turns) -> list[Outcome]:
         begun, process = self.ready, self.process
@@ -213,10 +183,9 @@ class _Worker:
             return turns.end(attempt, died(_ending(process.exitcode)))
         self.failed_starts += 1
         if self.failed_starts == START_ATTEMPTS:
-            raise InputError(
-                f"{START_ATTEMPTS} workers ended while they started; the last one {_ending(process.exitcode)}. "
-                'A script must start its work under `if __name__ == "__main__":`; else run with workers=0.'
-            )
+            ended = f"{START_ATTEMPTS} workers ended while they started; the last one {_ending(process.exitcode)}"
+            way_out = 'A script must start its work under `if __name__ == "__main__":`; else run with workers=0.'
+            raise InputError(f"{ended}. {way_out}")
         self.give(attempt)
         return []
 

@@ -1,11 +1,14 @@
-"""A worker process: how jobs and values reach it, what it does with them, and how its replies travel back.
+"""A worker process: its share of the machine, how jobs and values reach it, and how its replies travel back.
+
+A worker's cores and, of several GPUs, its own one are given by its environment. The number of threads is part of the
+answer: sums over two threads and over one differ in the last digits. It must stand in the environment before numpy,
+torch or numba are loaded.
 
 Values are pickled here, in memory of their own, and not by the queue that carries them: torch would hand its tensors
 over as file descriptors, which die with the worker that made them. What a worker on a GPU gives back lies in main
 memory, for a reader without that GPU. The arrays of a shared value stay apart from its pickle (protocol 5, PEP 574), in
 a file without a name that all workers of a machine map into memory; nothing is left of it when the driver dies, however
-it dies. Nothing heavy is imported here: a worker is ready after the start of Python, and loads what its jobs need when
-the first one comes.
+it dies. Nothing heavy is imported here: a worker is ready with Python, and loads what its jobs need for the first one.
 """
 
 import io
@@ -29,8 +32,63 @@ from naysay.errors import InputError
 
 ALIGNMENT = 64  # bytes; what vector instructions like
 TRACE_LINES = 12
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # NVIDIA's, Windows' for its Linux, AMD's
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 Span = tuple[int, int]
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gpus() -> list[str]:
+    """The GPUs of this machine, as CUDA_VISIBLE_DEVICES names them."""
+    if sys.platform == "linux" and not any(map(os.path.exists, DRIVERS)):
+        return []  # without waiting for torch
+    import torch
+
+    count = torch.cuda.device_count()
+    named = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
+    return (named or [str(at) for at in range(count)])[:count]
+
+
+def share_of_threads(given: int | None, n_cores: int, workers: int) -> int:
+    """Threads per worker: what was asked for, here or by OMP_NUM_THREADS, else each worker's share of the cores."""
+    if given is not None:
+        return given
+    wished = os.environ.get(THREADS[0], "")
+    if wished and not (wished.isdecimal() and int(wished)):
+        raise InputError(f"{THREADS[0]} must be a number of threads; got {wished!r}. Unset it, or set it to 1 or more.")
+    return int(wished) if wished else max(1, n_cores // max(1, workers))
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The variables that give a process its number of threads."""
+    return dict.fromkeys(THREADS, str(threads))
+
+
+def environments(workers: int | None, threads: int | None) -> list[dict[str, str]]:
+    """The variables of each worker on this machine (None: one per GPU, else per core); of several GPUs each has one."""
+    devices = gpus()
+    workers = len(devices) or cores() if workers is None else workers
+    variables = environment(share_of_threads(threads, cores(), workers))
+    return [variables | ({VISIBLE: devices[at % len(devices)]} if len(devices) > 1 else {}) for at in range(workers)]
+
+
+@contextmanager
+def environ(changes: Mapping[str, str]) -> Iterator[None]:
+    """The variables of this process changed, for children that are started in the block."""
+    before = {name: os.environ[name] for name in changes if name in os.environ}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name in changes:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 class MainMemory:
@@ -49,7 +107,10 @@ class Pickler(MainMemory, pickle.Pickler):
 
 
 class Handle:
-    """What `share` returns; the workers get the value itself."""
+    """What `share` returns, over where the shared thing is; the workers get the thing itself."""
+
+    def __init__(self, place: Any) -> None:
+        self.place = place
 
     def __reduce__(self) -> Any:
         raise TypeError("a shared value must stand at the top level of a job's arguments")
@@ -83,10 +144,8 @@ def _sendable(what: str) -> Iterator[None]:
     try:
         yield
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InputError(
-            f"{what} cannot be sent to a worker: {error}. Use functions at the top of a module and plain values, "
-            "or the local engine with workers=0."
-        ) from error
+        way_out = "Use functions at the top of a module and plain values, or the local engine with workers=0."
+        raise InputError(f"{what} cannot be sent to a worker: {error}. {way_out}") from error
 
 
 def unpack(parts: Sequence[Any]) -> Any:
@@ -96,26 +155,22 @@ def unpack(parts: Sequence[Any]) -> Any:
     return pickle.loads(parts[0], buffers=parts[1:])
 
 
-class SharedFile(Handle):
-    """A handle of the local engine's `share`: the file without a name, and where in it each part lies."""
-
-    def __init__(self, value: Any) -> None:
-        parts = pack_apart(value)
-        self.spans: list[Span] = []
-        try:
-            self.file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # open for as long as somebody has the handle
-            for part in parts:
-                start = -(-self.file.tell() // ALIGNMENT) * ALIGNMENT
-                self.file.seek(start)
-                self.file.write(part)
-                self.spans.append((start, start + part.nbytes))
-            self.file.flush()
-        except OSError as error:
-            size = sum(part.nbytes for part in parts) / 2**20
-            raise InputError(
-                f"a shared value of {size:,.0f} MB cannot be written to {tempfile.gettempdir()} ({error.strerror}). "
-                "Set TMPDIR to a folder with room."
-            ) from error
+def write_shared(value: Any) -> tuple[Any, list[Span]]:
+    """The value in a file without a name, and where in it each part lies."""
+    parts, spans = pack_apart(value), list[Span]()
+    try:
+        file = tempfile.TemporaryFile()  # noqa: SIM115  # open for as long as somebody has the handle
+        for part in parts:
+            start = -(-file.tell() // ALIGNMENT) * ALIGNMENT
+            file.seek(start)
+            file.write(part)
+            spans.append((start, start + part.nbytes))
+        file.flush()
+    except OSError as error:
+        size, place = sum(part.nbytes for part in parts) / 2**20, f"{tempfile.gettempdir()} ({error.strerror})"
+        what = f"a shared value of {size:,.0f} MB cannot be written to {place}"
+        raise InputError(f"{what}. Set TMPDIR to a folder with room.") from error
+    return file, spans
 
 
 def open_shared(descriptor: int, spans: Sequence[Span]) -> list[memoryview]:
