@@ -29,7 +29,7 @@ from torch import Tensor
 from naysay import labels, transition
 from naysay.learning import PAPER, RECIPES, Config, Learner, Task, configure, recipes
 from naysay.learning.rows import as_inputs
-from naysay.learning.steps import Steps, build_optimizer, fast_convolutions, suitable_threads
+from naysay.learning.steps import Steps, build_optimizer, suited_to
 
 WORKERS = 4
 
@@ -87,7 +87,7 @@ def designs(images: Tensor, comp: Tensor, config: Config) -> dict[str, Callable[
     dataset = OneAtATime(images, comp)
 
     def with_loop(epoch: int) -> None:
-        with suitable_threads(ours.learner):
+        with suited_to(ours.learner):
             ours.load(epoch)
             ours.run(epoch)
             ours.means()
@@ -127,7 +127,7 @@ def measure_gpu(config: Config, epochs: int) -> dict[str, Any]:
     comp = labels.from_indices(torch.randint(0, 10, (50_000,), generator=generator), 10) if needs_labels else None
     learner = recipes.build(Task(config, images, comp)).cuda()
     steps, seconds = Steps(learner), []
-    with fast_convolutions(images.device):
+    with suited_to(learner):
         for epoch in range(epochs):
             torch.cuda.synchronize()
             started = time.perf_counter()

@@ -37,26 +37,10 @@ class RunFolder:
     def __init__(self, path: str | Path | None, identity: Mapping[str, Any], resume: bool, every: int) -> None:
         self.path = None if path is None else Path(path)
         self.identity, self.every = dict(identity), every
+        place = self.path or Path()
+        self.checkpoint, self.best = place / "checkpoint.safetensors", place / "best.safetensors"
+        self.records = place / "records.jsonl"
         self.resumes = resume and self.path is not None and self.checkpoint.exists()
-
-    @property
-    def checkpoint(self) -> Path:
-        """The last whole epoch."""
-        return self._at("checkpoint.safetensors")
-
-    @property
-    def best(self) -> Path:
-        """The best epoch by the criterion on held-out rows."""
-        return self._at("best.safetensors")
-
-    @property
-    def records(self) -> Path:
-        """The JSON lines."""
-        return self._at("records.jsonl")
-
-    def _at(self, name: str) -> Path:
-        assert self.path is not None
-        return self.path / name
 
     def restore(self, state: Mapping[str, Tensor]) -> list[Figures]:
         """Put the last whole epoch into the tensors of `state`; the figures of all epochs so far, none in a new run."""

@@ -17,7 +17,7 @@ from torch import Tensor
 from naysay.learning import records
 from naysay.learning.folder import RunFolder, architecture, load
 from naysay.learning.recipe import Figures, Learner
-from naysay.learning.steps import Steps, fast_convolutions, suitable_threads
+from naysay.learning.steps import Steps, suited_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Run:
         """Run the epochs that are left, or those that begin before `seconds` have passed."""
         begun, epochs = time.monotonic(), self.learner.config.epochs
         self._begin()
-        with suitable_threads(self.learner), fast_convolutions(self.device):
+        with suited_to(self.learner):
             for epoch in range(len(self.history), epochs):
                 self._epoch(epoch, [*([] if self.judge is None else [self.judge]), *observers])
                 if self.processes.first:

@@ -20,9 +20,7 @@ from naysay.learning.config import Config
 from naysay.learning.recipe import Learner
 from naysay.seeds import lent, torch_stream
 
-SMALL_STEP = (
-    10_000_000  # multiply-adds of a forward pass; on two busy cores digits took 7 s with one thread, 20 with two
-)
+SMALL_STEP = 10_000_000  # multiply-adds forward; on two busy cores digits took 7 s with one thread and 20 with two
 MANY_IMAGES = 1_000_000  # of a whole run: then compiling makes up for the minute it takes
 
 
@@ -48,8 +46,7 @@ class Steps:
         self.compiled = should_compile(learner)
         self.captured = self.compiled and self.device.type == "cuda" and self.processes.size == 1
         self.size = min(config.batch_size, self.n)
-        # a compiled step has one shape
-        whole = self.n >= self.size and (self.compiled or learner.whole_batches)
+        whole = self.compiled or learner.whole_batches  # a compiled step has one shape
         self.count = self.n // self.size if whole else math.ceil(self.n / self.size)
         self.used = self.count * self.size if whole else self.n
         self.optimizer = build_optimizer(learner, capturable=self.captured)
@@ -87,14 +84,14 @@ class Steps:
 
     def run(self, epoch: int, count: int | None = None) -> None:
         """Take the steps of the loaded epoch, or the first `count` of them."""
-        process = self.processes.rank
-        with lent(self.learner.config.seed, f"dropout/{epoch}/{process}", self.device):
+        with lent(self.learner.config.seed, f"dropout/{epoch}/{self.processes.rank}", self.device):
             for step in range(self.count if count is None else count):
                 if self._graph is not None:
                     self._graph.replay()
                     continue
                 batch = slice(step * self.size, (step + 1) * self.size)
-                set_learning_rate(self.optimizer, self.rates[step], self.learner.config.learning_rate)
+                for group in self.optimizer.param_groups:
+                    group["lr"] = self.learner.config.learning_rate if group.get("constant") else self.rates[step]
                 self._take(self.order[batch], None if self.draws is None else self.draws[batch])
 
     def last_rate(self) -> float:
@@ -222,12 +219,6 @@ def build_optimizer(learner: Learner, *, capturable: bool = False) -> torch.opti
     return optimizer
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float, peak: float) -> None:
-    """Give every parameter group the learning rate `rate`, or the `peak` where its rate is constant."""
-    for group in optimizer.param_groups:
-        group["lr"] = peak if group.get("constant") else rate
-
-
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's state by name, "optimizer.<parameter number>.<what>": the tensors themselves, no copies."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
@@ -239,24 +230,19 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 @contextmanager
-def suitable_threads(learner: Learner) -> Iterator[None]:
-    """One torch thread inside, where a step is so small that threads would wait for each other more than work."""
-    before = torch.get_num_threads()
+def suited_to(learner: Learner) -> Iterator[None]:
+    """Inside, torch is set to suit the learner's steps; after it, it is as it was.
+
+    One thread where a step is so small that threads would wait for each other more than work. On a GPU cuDNN may time
+    its algorithms once, as shapes never change.
+    """
+    threads, timed = torch.get_num_threads(), torch.backends.cudnn.benchmark
     dense = not any(isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d) for module in learner.modules())
     parameters = sum(parameter.numel() for parameter in learner.parameters())
-    torch.set_num_threads(1 if dense and learner.config.batch_size * parameters < SMALL_STEP else before)
+    torch.set_num_threads(1 if dense and learner.config.batch_size * parameters < SMALL_STEP else threads)
+    torch.backends.cudnn.benchmark = timed or learner.x.is_cuda
     try:
         yield
     finally:
-        torch.set_num_threads(before)
-
-
-@contextmanager
-def fast_convolutions(device: torch.device) -> Iterator[None]:
-    """Let cuDNN time its algorithms once: shapes never change."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = before or device.type == "cuda"
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before
+        torch.set_num_threads(threads)
+        torch.backends.cudnn.benchmark = timed
