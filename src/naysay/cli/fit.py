@@ -129,6 +129,7 @@ def fit(
 
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
     """The training settings: a file's, or defaults that suit the number of rows; what was asked for by flags wins."""
+    from naysay.learning import Config
     from naysay.runs.settings import batch_size_for, epochs_within_budget
 
     names = ("loss", "model", "epochs", "learning_rate", "seed")
