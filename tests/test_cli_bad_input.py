@@ -367,7 +367,7 @@ def test_a_run_folder_that_was_meddled_with_is_refused(trained, tmp_path):
             (trained / "run.json").read_bytes().replace(b'"emu"', b'"emu", "gnu"', 1),
             "does not belong to the model beside it",
         ),
-        ("model.safetensors", (trained / "model.safetensors").read_bytes()[:99], "cannot be read as a checkpoint"),
+        ("model.safetensors", (trained / "model.safetensors").read_bytes()[:99], "is not a whole checkpoint file"),
     ):
         copy = tmp_path / "copy"
         shutil.copytree(trained, copy)

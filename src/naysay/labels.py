@@ -5,8 +5,8 @@ weighs twice. A row of zeros is unlabelled. Augmented labels (soft rows) have th
 takes one thing.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -33,11 +33,8 @@ def from_indices(y: Any, n_classes: int, *, contradictions: Contradictions = "ra
     bad = (columns < UNLABELLED) | (columns >= n_classes)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        got = f"{int(columns[at])} in row {int(rows[at])}"
-        raise InputError(
-            f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {got}. If the classes are counted "
-            "from 1, subtract 1."
-        )
+        got = f"{int(columns[at])} in row {int(rows[at])}. If the classes are counted from 1, subtract 1"
+        raise InputError(f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {got}.")
     given = columns != UNLABELLED
     counts = np.bincount(rows[given] * n_classes + columns[given], minlength=n * n_classes).reshape(n, n_classes)
     return _from_counts(counts, contradictions)
@@ -56,17 +53,12 @@ def from_signed(votes: Any, n_classes: int, *, contradictions: Contradictions = 
     if array.ndim != 2:
         raise InputError(f"votes must be (n,) or (n, m), one column per labelling function; got shape {array.shape}.")
     if array.size and np.abs(array).max() > n_classes:
-        worst = int(array.flat[np.abs(array).argmax()])
+        got = int(array.flat[np.abs(array).argmax()])
         raise InputError(
-            f"votes must be -{n_classes} to {n_classes} (0 abstains, classes are counted from 1); got {worst}."
+            f"votes must be -{n_classes} to {n_classes} (0 abstains, classes are counted from 1); got {got}."
         )
-    counts = np.zeros((len(array), n_classes), dtype=np.int64)
-    for k in range(1, n_classes + 1):
-        counts[:, k - 1] += (array == -k).sum(1)
-        positive = (array == k).sum(1)
-        counts += positive[:, None]
-        counts[:, k - 1] -= positive
-    return _from_counts(counts, contradictions)
+    apart = [(array == -k).sum(1) - (array == k).sum(1) for k in range(1, n_classes + 1)]
+    return _from_counts((array > 0).sum(1, keepdims=True) + np.stack(apart, axis=1), contradictions)
 
 
 def from_table(
@@ -98,31 +90,25 @@ def from_table(
     item_list = unique_items(item_column) if items is None else list(items)
     item_number = _numbered(item_list, "items")
 
-    pairs: list[tuple[int, int]] = []
-    seen: set[tuple[Any, int, int]] = set()
-    who = column(table, annotator) if annotator is not None else None
-    for at, (name, its_label) in enumerate(zip(item_column, label_column, strict=True)):
+    # who said so: without annotators every row is somebody's
+    who = range(len(item_column)) if annotator is None else column(table, annotator)
+    votes: set[tuple[Any, int, int]] = set()
+    for at, (name, its_label, by) in enumerate(zip(item_column, label_column, who, strict=True)):
         if name not in item_number:
-            among = f"the {len(item_list)} items"
-            raise InputError(
-                f"row {at} labels item {name!r}, which is not among {among}; drop the row or add the item."
-            )
+            among = f"the {len(item_list)} items; drop the row or add the item"
+            raise InputError(f"row {at} labels item {name!r}, which is not among {among}.")
         if is_missing(its_label):
             continue
         if its_label not in class_number:
-            among = f"the classes {_few(classes)}"
+            among = f"the classes {few(classes)}"
             raise InputError(f"row {at} names class {its_label!r}, which is not among {among}; correct its spelling.")
         if shown is not None and its_label not in shown[at]:
-            among = f"the options shown {_few(shown[at])}"
+            among = f"the options shown {few(shown[at])}"
             raise InputError(f"row {at} names class {its_label!r}, which was not among {among}.")
-        pair = item_number[name], class_number[its_label]
-        if who is not None:
-            if (who[at], *pair) in seen:
-                continue
-            seen.add((who[at], *pair))
-        pairs.append(pair)
-    flat = np.array(pairs, dtype=np.int64).reshape(-1, 2) @ np.array([len(classes), 1])
-    counts = np.bincount(flat, minlength=len(item_list) * len(classes)).reshape(len(item_list), len(classes))
+        votes.add((by, item_number[name], class_number[its_label]))
+    counts = np.zeros((len(item_list), len(classes)), np.int64)
+    for _, i, k in votes:
+        counts[i, k] += 1
     return _from_counts(counts, contradictions, item_list)
 
 
@@ -135,11 +121,10 @@ def column(table: Any, name: str) -> list[Any]:
     """A column of a dict of lists, a pandas DataFrame or a pyarrow Table, as a list."""
     names = column_names(table)
     if name not in names:
-        raise InputError(f"the table has no column {name!r}; its columns are {_few(names)}.")
+        raise InputError(f"the table has no column {name!r}; its columns are {few(names)}.")
     values = table[name]
-    if hasattr(values, "to_pylist"):
-        return list(values.to_pylist())
-    return list(values.tolist() if hasattr(values, "tolist") else values)
+    plain = getattr(values, "to_pylist", None) or getattr(values, "tolist", None)
+    return list(plain() if plain else values)
 
 
 def column_names(table: Any) -> list[Any]:
@@ -171,23 +156,21 @@ def is_missing(value: Any) -> bool:
 def validate(comp: Any, n_classes: int | None = None) -> Tensor:
     """`comp` as a float tensor (n, K), checked: rows are non-negative and sum to 1, or to 0 where unlabelled."""
     tensor = torch.as_tensor(comp)
+    way_out = "For class numbers use naysay.labels.from_indices(y, n_classes)."
     if tensor.ndim != 2:
-        raise InputError(
-            f"comp must be an (n, K) matrix, one column per class; got shape {tuple(tensor.shape)}. "
-            "For class numbers use naysay.labels.from_indices(y, n_classes)."
-        )
+        got = f"shape {tuple(tensor.shape)}"
+        raise InputError(f"comp must be an (n, K) matrix, one column per class; got {got}. {way_out}")
     if not tensor.is_floating_point():
-        raise InputError(
-            f"comp must be a float matrix whose rows sum to 1; got {str(tensor.dtype).removeprefix('torch.')} values. "
-            "For class numbers use naysay.labels.from_indices(y, n_classes)."
-        )
+        got = f"{str(tensor.dtype).removeprefix('torch.')} values"
+        raise InputError(f"comp must be a float matrix whose rows sum to 1; got {got}. {way_out}")
     if n_classes is not None and tensor.shape[1] != n_classes:
         raise InputError(f"comp must have one column per class; got {tensor.shape[1]} columns for {n_classes} classes.")
     check_n_classes(tensor.shape[1])
-    if not bool(torch.isfinite(tensor).all()) or bool((tensor < 0).any()):
-        at = int((~torch.isfinite(tensor) | (tensor < 0)).any(1).nonzero()[0])
-        got = [round(value, 4) for value in tensor[at].tolist()]
-        raise InputError(f"comp must hold finite numbers of at least 0; got {got} in row {at}.")
+    wrong = ~torch.isfinite(tensor) | (tensor < 0)
+    if bool(wrong.any()):
+        at = int(wrong.any(1).nonzero()[0])
+        row = [round(value, 4) for value in tensor[at].tolist()]
+        raise InputError(f"comp must hold finite numbers of at least 0; got {row} in row {at}.")
     sums = tensor.double().sum(1)
     off = ((sums - 1).abs() > ROW_SUM_TOLERANCE) & (sums != 0)
     if bool(off.any()):
@@ -212,7 +195,7 @@ def check_n_classes(n_classes: int) -> None:
 
 def _from_counts(counts: NDArray[np.int64], contradictions: str, items: Sequence[Any] | None = None) -> Tensor:
     """How often each row names each class, as `comp`."""
-    if contradictions not in ("raise", "unlabel", "keep"):
+    if contradictions not in get_args(Contradictions):
         raise InputError(f'contradictions must be "raise", "unlabel" or "keep"; got {contradictions!r}.')
     everything = counts.min(axis=1, initial=1) > 0
     if everything.any() and contradictions == "raise":
@@ -251,9 +234,8 @@ def _integers(values: Any, what: str) -> NDArray[np.int64]:
             "For class names use naysay.labels.from_table or naysay.ComplementaryClassifier."
         )
     if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.trunc(array)).all()):
-        raise InputError(
-            f"{what} must hold whole class numbers; got fractions or NaN. For soft labels use naysay.labels.validate."
-        )
+        way_out = "For soft labels use naysay.labels.validate."
+        raise InputError(f"{what} must hold whole class numbers; got fractions or NaN. {way_out}")
     return array.astype(np.int64)
 
 
@@ -265,6 +247,7 @@ def _numbered(names: Sequence[Any], what: str) -> dict[Any, int]:
     return numbers
 
 
-def _few(names: Any) -> str:
+def few(names: Iterable[Any], most: int = 8) -> str:
+    """The first names of many, for a sentence."""
     names = [str(name) for name in names]
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -49,10 +49,9 @@ def load(name: str = "digits", data: str | PathLike[str] | None = None) -> Datas
     if name not in CATALOG:
         raise unknown("dataset", name, CATALOG)
     entry = CATALOG[name]
-    if entry.decode and not entry.sources:
+    if entry.embedded and entry.decode:
         return from_arrays(name, {**entry.decode(), "classes": np.array(entry.classes)})
-    folder = store.folder(data)
-    path = folder / f"{name}.npz"
+    path = store.folder(data) / f"{name}.npz"
     if not path.exists():
         _make(name, entry, path)
     return store.read(path, name, entry.shape)

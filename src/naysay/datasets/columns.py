@@ -8,6 +8,7 @@ import codecs
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.datasets.dataset import Texts
+from naysay.datasets.dataset import Texts, unfinite_row
 from naysay.errors import InputError
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 BLOCK_BYTES = 1 << 23  # of CSV text parsed at a time, which is also the longest row
 BLOCK_ROWS = 1 << 16
-
 Block = tuple[int, dict[str, Texts], list[NDArray[np.float32]]]
 
 
@@ -35,14 +35,13 @@ def header(path: Path) -> list[str]:
     elif path.name.lower().endswith(CSV):
         columns = next(csv.reader(io.StringIO(_head(path)), delimiter=_delimiter(path)), [])
     else:
-        raise InputError(
-            f"{path} must be a table; got the ending {path.suffix!r}. The known ones are {', '.join((*CSV, *PARQUET))}."
-        )
+        known = ", ".join((*CSV, *PARQUET))
+        raise InputError(f"{path} must be a table; got the ending {path.suffix!r}. The known ones are {known}.")
     if not columns:
         raise InputError(f"{path} is empty. Give a file with a header and one row per item.")
-    twice = sorted({name for name in columns if columns.count(name) > 1})
-    if twice:
-        raise InputError(f"{path} has more than one column named {twice[0]!r}. Give each its own name.")
+    twice = min((name for name, count in Counter(columns).items() if count > 1), default=None)
+    if twice is not None:
+        raise InputError(f"{path} has more than one column named {twice!r}. Give each its own name.")
     return columns
 
 
@@ -119,18 +118,15 @@ def _csv_error(path: Path, message: str) -> InputError:
     ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.DOTALL)
     if ragged:
         wanted, got, row = ragged.groups()
-        return InputError(
-            f"{path} has a row of {got} cells under a header of {wanted}: {row[:60]!r}. Give every row as many cells."
-        )
+        what = f"a row of {got} cells under a header of {wanted}: {row[:60]!r}"
+        return InputError(f"{path} has {what}. Give every row as many cells.")
     cell = re.search(r"In CSV column #(\d+): .*?(?:invalid value '(.*)'|invalid UTF8 data)", message, re.DOTALL)
     if cell:
         column = header(path)[int(cell[1])]
-        if cell[2] is None:
-            return InputError(f"{path} is not UTF-8 text in column {column!r}. Save it as UTF-8.")
-        return _not_numbers(path, column, cell[2])
-    return InputError(
-        f"{path} cannot be read as CSV ({message}). Write it again, with quotes around text that holds separators."
-    )
+        not_text = InputError(f"{path} is not UTF-8 text in column {column!r}. Save it as UTF-8.")
+        return not_text if cell[2] is None else _not_numbers(path, column, cell[2])
+    way_out = "Write it again, with quotes around text that holds separators."
+    return InputError(f"{path} cannot be read as CSV ({message}). {way_out}")
 
 
 def _not_numbers(path: Path, column: str, got: str) -> InputError:
@@ -146,19 +142,18 @@ def _texts(path: Path, name: str, column: Any) -> Texts:
     import pyarrow.compute as pc
 
     if is_list(column.type):
-        texts: Texts = np.full(len(column), None, object)
+        lists: Texts = np.full(len(column), None, object)
         for i, row in enumerate(column.to_pylist()):
-            texts[i] = None if row is None else [str(cell).strip() for cell in row if cell is not None]
-        return texts
+            lists[i] = None if row is None else [str(cell).strip() for cell in row if cell is not None]
+        return lists
     if pa.types.is_nested(column.type):
-        raise InputError(
-            f"{path} must hold text, numbers or lists in column {name!r}; got {column.type}. Choose another column."
-        )
+        got = f"in column {name!r}; got {column.type}"
+        raise InputError(f"{path} must hold text, numbers or lists {got}. Choose another column.")
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
     column = pc.utf8_trim_whitespace(pc.cast(column, pa.string()))
-    stripped: Texts = pc.if_else(pc.equal(column, ""), None, column).to_numpy(zero_copy_only=False)
-    return stripped
+    texts: Texts = pc.if_else(pc.equal(column, ""), None, column).to_numpy(zero_copy_only=False)
+    return texts
 
 
 def _numbers(path: Path, name: str, column: Any, start: int) -> NDArray[np.float32]:
@@ -167,28 +162,25 @@ def _numbers(path: Path, name: str, column: Any, start: int) -> NDArray[np.float
     import pyarrow.compute as pc
 
     if column.null_count:
-        row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        way_out = "Fill it in, or leave the column out with features=."
-        raise InputError(f"{path} has an empty cell in column {name!r}, row {row + 1}. {way_out}")
+        where = f"column {name!r}, row {start + column.is_null().index(True).as_py() + 1}"
+        raise InputError(f"{path} has an empty cell in {where}. Fill it in, or leave the column out with features=.")
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.split_pattern_regex(pc.utf8_trim(column, " []\r\n\t"), r"[,\s]+")
     width = 1
     if is_list(column.type):
-        shortest, width = pc.min_max(pc.list_value_length(column)).as_py().values()
-        if shortest != width or not width:
-            got = f"{shortest} to {width} numbers"
+        least, width = pc.min_max(pc.list_value_length(column)).as_py().values()
+        if least != width or not width:
+            got = f"{least} to {width} numbers"
             raise InputError(f"{path} must hold lists of one length in column {name!r}; got {got}. Even them out.")
         column = column.flatten()
     try:
-        numbers = pc.cast(column, pa.float32(), safe=False)
-        values: NDArray[np.float32] = numbers.to_numpy(zero_copy_only=False).reshape(-1, width)
+        values: NDArray[np.float32] = pc.cast(column, pa.float32(), safe=False).to_numpy(zero_copy_only=False)
+        values = values.reshape(-1, width)
     except pa.ArrowException as error:
         quoted = re.search(r"Failed to parse string: '(.*)' as", str(error), re.DOTALL)
         raise _not_numbers(path, name, quoted[1] if quoted else str(column.type)) from error
-    finite = np.isfinite(values)
-    if not finite.all():
-        row = start + int(np.argmin(finite.all(1)))
-        got = f"nan or inf in row {row + 1}"
+    if (row := unfinite_row(values)) is not None:
+        got = f"nan or inf in row {start + row + 1}"
         raise InputError(f"{path} must hold finite numbers in column {name!r}; got {got}. Mend it, or leave it out.")
     return values
 

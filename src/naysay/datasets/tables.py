@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from naysay.datasets.columns import header, read_blocks
-from naysay.datasets.dataset import Array, Items, Texts
+from naysay.datasets.dataset import Array, Items, Texts, numbered
 from naysay.errors import InputError, unknown
 
 
@@ -35,17 +35,14 @@ def read_table(
     numbers = [name for name in columns if name not in text] if features is None else _listed(features)
     _require(path, columns, [*text, *numbers])
     if not numbers:
-        named = ", ".join(columns)
-        raise InputError(
-            f"{path} has no column left for features: {named} are all named otherwise. Add columns of numbers."
-        )
+        taken = f"{', '.join(columns)} are all named otherwise"
+        raise InputError(f"{path} has no column left for features: {taken}. Add columns of numbers.")
     if features is None and "" in numbers:
-        raise InputError(
-            f"{path} has a column without a name (pandas writes its index so). Name it, drop it, or give features=."
-        )
+        way_out = "Name it, drop it, or give features=."
+        raise InputError(f"{path} has a column without a name (pandas writes its index so). {way_out}")
     x, names, texts = _collect(path, text, numbers, lists=isinstance(features, str))
     return Items(
-        ids=np.arange(len(x)).astype(np.str_).astype(object) if id is None else _unique(path, id, texts[id]),
+        ids=numbered(len(x)) if id is None else _unique(path, id, texts[id]),
         x=x,
         labels=_spread([texts[name] for name in labels]) if labels else None,
         y_true=None if truth is None else texts[truth],
@@ -83,10 +80,8 @@ def _collect(
             wide = [name for name, value in zip(numbers, values, strict=True) for _ in range(value.shape[1])]
             names = names if wide == numbers else tuple(f"{name}[{j}]" for j, name in enumerate(wide))
         if block.shape[1] != x.shape[1]:
-            named = ", ".join(numbers)
-            raise InputError(
-                f"{path} must hold lists of one length in {named}; they differ. Give every row as many numbers."
-            )
+            where = f"in {', '.join(numbers)}; they differ"
+            raise InputError(f"{path} must hold lists of one length {where}. Give every row as many numbers.")
         x[start : start + len(block)] = block
         start += len(block)
         for name in text:
@@ -100,12 +95,10 @@ def _unique(path: Path, name: str, ids: Texts) -> Texts:
     """The ids, after checking that every row has its own."""
     if any(isinstance(value, list) for value in ids):
         raise InputError(f"{path} holds lists in its id column {name!r}. Give every item one id, a text or a number.")
-    counts = Counter(ids)
-    twice = next((value for value, count in counts.items() if value is None or count > 1), "")
-    if twice != "":
-        what = "an empty cell" if twice is None else f"{twice!r} more than once"
-        way_out = "Give every item its own id, and labels in a file of their own."
-        raise InputError(f"{path} has {what} in its id column {name!r}. {way_out}")
+    for value, count in Counter(ids).items():
+        if value is None or count > 1:
+            what = f"{'an empty cell' if value is None else f'{value!r} more than once'} in its id column {name!r}"
+            raise InputError(f"{path} has {what}. Give every item its own id, and labels in a file of their own.")
     return ids
 
 

@@ -12,16 +12,23 @@ from torch import Tensor
 from naysay import datasets, labels, transition
 from naysay.datasets import Dataset, Items
 from naysay.datasets.columns import header
+from naysay.datasets.dataset import Texts, numbered
 from naysay.datasets.images import whole_names
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading.classes import Classes, find_classes
-from naysay.reading.items import only_one
 from naysay.reading.oracle import Oracle
 from naysay.transition import HUMAN
 
 BIASED = {"biased-weak": "weak", "biased-strong": "strong"}
 Origin = Mapping[str, Any]
+
+
+def only_one(argument: str, names: Sequence[str]) -> str | None:
+    """The one name, or none, that was given for an argument that may have several elsewhere."""
+    if len(names) > 1:
+        raise InputError(f"only one {argument}= can be named here; got {', '.join(names)}.")
+    return names[0] if names else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +125,7 @@ class LongRows:
 def of_known(data: Dataset, source: str, naming: Naming, draws: Draws, rows: LongRows | None) -> Labelled:
     """A known set with the labels of a long file, of its annotators where it has any, or drawn from its truth."""
     names = tuple(data.classes.tolist())
-    items = Items(np.arange(len(data.x_train)).astype(np.str_).astype(object), data.x_train)
+    items = Items(numbered(len(data.x_train)), data.x_train)
     oracle = Oracle(data.x_train, data.y_train, data.x_test, data.y_test)
     origin = {"name": data.name, "path": source, "tested_on": oracle.tested_on}
     if rows is not None:
@@ -128,9 +135,8 @@ def of_known(data: Dataset, source: str, naming: Naming, draws: Draws, rows: Lon
         most = data.comp_train.shape[1]
         m = most if draws.n_labels is None else draws.n_labels
         if not 1 <= m <= most:
-            raise InputError(
-                f"of {data.name}, which has {most} labels of each item, 1 to {most} can be taken; got n_labels={m}."
-            )
+            which = f"which has {most} labels of each item"
+            raise InputError(f"of {data.name}, {which}, 1 to {most} can be taken; got n_labels={m}.")
         comp = labels.from_indices(data.comp_train[:, :m], len(names), contradictions=naming.contradictions)
         how = f"the first {m} of each item's annotations"
     else:
@@ -141,16 +147,12 @@ def of_known(data: Dataset, source: str, naming: Naming, draws: Draws, rows: Lon
 def drawn(items: Items, origin: Origin, y_true: Any, column: str | None, naming: Naming, draws: Draws) -> Labelled:
     """A user's own items whose labels are drawn from the truth that came with them."""
     if y_true is None:
-        raise InputError(
-            f'transition="{draws.transition}" draws labels from the truth, which is not known here: pass '
-            'truth="COLUMN", or label="COLUMN" instead.'
-        )
+        way_out = 'which is not known here: pass truth="COLUMN", or label="COLUMN" instead'
+        raise InputError(f'transition="{draws.transition}" draws labels from the truth, {way_out}.')
     missing = next((i for i, text in enumerate(y_true) if text is None), None)
     if missing is not None:
-        raise InputError(
-            f'transition="{draws.transition}" needs the truth of every item; item {items.ids[missing]!r} has none. '
-            "Fill it in, or leave the row out."
-        )
+        lacks = f"item {items.ids[missing]!r} has none. Fill it in, or leave the row out"
+        raise InputError(f'transition="{draws.transition}" needs the truth of every item; {lacks}.')
     classes = naming.find_true(y_true, f"{origin['path']} holds lists in its column {column!r}")
     oracle = Oracle(items.x, _numbers(classes, y_true))
     comp, how = draws.draw(oracle.y_true, len(classes.names), origin["path"])
@@ -158,9 +160,8 @@ def drawn(items: Items, origin: Origin, y_true: Any, column: str | None, naming:
     return Labelled(items, comp, classes.names, None, said, oracle)
 
 
-def in_columns(items: Items, origin: Origin, columns: Sequence[str], naming: Naming) -> Labelled:
+def in_columns(items: Items, origin: Origin, texts: Texts, columns: Sequence[str], naming: Naming) -> Labelled:
     """Labels in columns of the data itself."""
-    texts = items.labels if items.labels is not None else np.empty((len(items.ids), 0), object)
     classes = naming.find(_counted(texts.reshape(-1)))
     comp = labels.from_indices(_numbers(classes, texts), len(classes.names), contradictions=naming.contradictions)
     said = {**origin, "labels": f"in {', '.join(columns) or 'the array labels'}"}
