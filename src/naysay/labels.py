@@ -53,10 +53,8 @@ def from_signed(votes: Any, n_classes: int, *, contradictions: Contradictions = 
     if array.ndim != 2:
         raise InputError(f"votes must be (n,) or (n, m), one column per labelling function; got shape {array.shape}.")
     if array.size and np.abs(array).max() > n_classes:
-        got = int(array.flat[np.abs(array).argmax()])
-        raise InputError(
-            f"votes must be -{n_classes} to {n_classes} (0 abstains, classes are counted from 1); got {got}."
-        )
+        wanted = f"-{n_classes} to {n_classes} (0 abstains, classes are counted from 1)"
+        raise InputError(f"votes must be {wanted}; got {int(array.flat[np.abs(array).argmax()])}.")
     apart = [(array == -k).sum(1) - (array == k).sum(1) for k in range(1, n_classes + 1)]
     return _from_counts((array > 0).sum(1, keepdims=True) + np.stack(apart, axis=1), contradictions)
 
@@ -175,10 +173,9 @@ def validate(comp: Any, n_classes: int | None = None) -> Tensor:
     off = ((sums - 1).abs() > ROW_SUM_TOLERANCE) & (sums != 0)
     if bool(off.any()):
         at = int(off.nonzero()[0])
-        raise InputError(
-            f"rows of comp must sum to 1 (or to 0 where unlabelled); row {at} sums to {float(sums[at]):.4g}. "
-            "Divide each row by its sum, or build comp with naysay.labels.from_indices."
-        )
+        way_out = "Divide each row by its sum, or build comp with naysay.labels.from_indices."
+        got = f"row {at} sums to {float(sums[at]):.4g}"
+        raise InputError(f"rows of comp must sum to 1 (or to 0 where unlabelled); {got}. {way_out}")
     return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
 
 

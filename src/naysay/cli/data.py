@@ -67,10 +67,8 @@ def list_sets(folder: o.Folder = None, json: o.Json = False) -> None:
 
 
 def _here(name: str, entry: "Entry", place: Path) -> str:
-    if entry.embedded:
-        return "embedded"
-    if (place / f"{name}.npz").exists():
-        return "yes"
+    if entry.embedded or (place / f"{name}.npz").exists():
+        return "embedded" if entry.embedded else "yes"
     return "no" if entry.decode else "import only"
 
 
@@ -118,13 +116,15 @@ def import_files(
     if name not in CATALOG:
         raise unknown("dataset", name, CATALOG)
     entry, path = CATALOG[name], data_folder(folder) / f"{name}.npz"
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already. Pass --force to replace it.")
     if len(files) == 1 and files[0].suffix.lower() == ".npz":
-        print(_import_npz(entry, files[0], path, force))
+        print(_import_npz(entry, files[0], path))
     else:
-        print(_import_originals(entry, files, path, force))
+        print(_import_originals(entry, files, path))
 
 
-def _import_npz(entry: "Entry", file: Path, path: Path, force: bool) -> str:
+def _import_npz(entry: "Entry", file: Path, path: Path) -> str:
     """Check an .npz in the data folder's layout and store it at `path`; what to tell the user."""
     from naysay.datasets import store
     from naysay.datasets.dataset import KEYS
@@ -134,12 +134,11 @@ def _import_npz(entry: "Entry", file: Path, path: Path, force: bool) -> str:
     if not file.is_file():
         raise InputError(f"{file} is not a file. Give the path of an .npz.")
     data = store.read(file, path.stem, entry.shape)
-    _refuse(path, force)
     store.write(path, {key: array for key in KEYS if (array := getattr(data, key)) is not None})
     return f"{data}\n{path}"
 
 
-def _import_originals(entry: "Entry", files: Sequence[Path], path: Path, force: bool) -> str:
+def _import_originals(entry: "Entry", files: Sequence[Path], path: Path) -> str:
     """Copy published files of a set into originals/ and decode it once all are there; what to tell the user."""
     from naysay.datasets import load
     from naysay.datasets.download import sha256
@@ -156,7 +155,6 @@ def _import_originals(entry: "Entry", files: Sequence[Path], path: Path, force: 
         total = sources[file.name].sha256
         if total and sha256(file) != total:
             raise InputError(f"{file} is not the published {file.name}: its SHA-256 is not {total}. Get it again.")
-    _refuse(path, force)
     for file in files:
         with replacing(originals / sources[file.name].file, "Choose another data folder with --data.") as unfinished:
             shutil.copyfile(file, unfinished)
@@ -165,8 +163,3 @@ def _import_originals(entry: "Entry", files: Sequence[Path], path: Path, force: 
         return f"stored in {originals}; {name} still needs {missing}: import them too, or run naysay data get {name}"
     path.unlink(missing_ok=True)
     return f"{load(name, path.parent)}\n{path}"
-
-
-def _refuse(path: Path, force: bool) -> None:
-    if path.exists() and not force:
-        raise InputError(f"{path} exists already. Pass --force to replace it.")

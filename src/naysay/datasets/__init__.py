@@ -5,7 +5,7 @@
     items = read("flowers.csv", id="name", label="not_label")
 
 A named set lies as one npz file in the data folder (`store`). Where it does not, its published files are brought there
-(`download`) as the table says (`catalog`) and decoded (`formats`). One's own data goes through `tables`, `images` or
+(`download`) as the table says (`catalog`) and decoded (`formats`). One's own data goes through `columns`, `images` or
 `arrays`; `naysay.read` makes labels of the texts that come with it.
 """
 
@@ -18,10 +18,10 @@ import numpy as np
 from naysay.datasets import store
 from naysay.datasets.arrays import read_arrays
 from naysay.datasets.catalog import CATALOG, Entry
+from naysay.datasets.columns import read_columns, read_table
 from naysay.datasets.dataset import Dataset, Items, faults, from_arrays
 from naysay.datasets.download import Source, fetch
 from naysay.datasets.images import from_folder
-from naysay.datasets.tables import read_columns, read_table
 from naysay.errors import InputError, unknown
 
 __all__ = [

@@ -31,17 +31,13 @@ def read_arrays(
     for name in (id, label, features, truth):
         if name is not None and name not in arrays:
             raise unknown(f"array of {path}", name, arrays)
-    x = arrays[features] if features else _first(arrays, "x", "x_train")
+    x = arrays[features] if features else arrays.get("x", arrays.get("x_train"))
     if x is None:
         got = ", ".join(arrays) or "nothing"
         raise InputError(f"{path} must hold an array x; got {got}. Name the instances with features=.")
     ids = arrays[id] if id else arrays.get("ids")
-    labels = arrays[label] if label else _first(arrays, "labels", "comp_train")
+    labels = arrays[label] if label else arrays.get("labels", arrays.get("comp_train"))
     return _items(path, x, ids, labels, arrays[truth] if truth else None)
-
-
-def _first(arrays: dict[str, Array], *names: str) -> Array | None:
-    return next((arrays[name] for name in names if name in arrays), None)
 
 
 def read_npy(path: str | PathLike[str]) -> Array:
@@ -62,8 +58,8 @@ def _items(
     if x.ndim not in (2, 3, 4) or x.size == 0 or x.dtype.kind not in "iufb":
         raise InputError(f"{path} must hold numbers (n, d) or images (n, H, W[, C]); got {x.dtype} of shape {x.shape}.")
     if x.ndim > 2 and x.dtype != np.uint8:
-        way_out = "Convert them, or flatten to (n, d)."
-        raise InputError(f"{path} must hold images as uint8, 0 to 255; got {x.dtype} of shape {x.shape}. {way_out}")
+        got = f"{x.dtype} of shape {x.shape}. Convert them, or flatten to (n, d)"
+        raise InputError(f"{path} must hold images as uint8, 0 to 255; got {got}.")
     if (row := unfinite_row(x)) is not None:
         got = f"nan or inf in row {row}"
         raise InputError(f"{path} must hold finite numbers; got {got}. Mend it, or leave the row out.")

@@ -127,13 +127,12 @@ def _size(path: Path) -> int:
 @contextmanager
 def _progress(label: str, done: int, total: int | None) -> Iterator[Callable[[int], None]]:
     """A progress bar on the terminal, silent elsewhere; gives the function that moves it on by so many bytes."""
-    if not wanted():
-        yield lambda n: None
-        return
     from rich import progress
 
     text, amount = progress.TextColumn("{task.description}"), progress.DownloadColumn()
     speed, left = progress.TransferSpeedColumn(), progress.TimeRemainingColumn()
-    with bar(text, progress.BarColumn(), amount, speed, left) as shown:
+    shown = bar(text, progress.BarColumn(), amount, speed, left)
+    shown.disable = not wanted()
+    with shown:
         task = shown.add_task(label, total=total, completed=done)
         yield lambda n: shown.advance(task, n)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.datasets.columns import pad, read_columns
 from naysay.datasets.dataset import Items, Texts
-from naysay.datasets.tables import pad, read_columns
 from naysay.errors import InputError
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")

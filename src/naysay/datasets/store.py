@@ -18,10 +18,8 @@ from naysay.datasets.dataset import KEYS, Array, Dataset, faults, from_arrays
 from naysay.errors import InputError
 
 # what numpy and zipfile raise on files that are cut short, altered, or something else altogether
-UNREADABLE = (
-    *(OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError),
-    *(zipfile.BadZipFile, zlib.error, struct.error),
-)
+BAD_CONTENT = (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error)
+UNREADABLE = (OSError, MemoryError, *BAD_CONTENT)
 WAY_OUT = "Choose another data folder with data= or $NAYSAY_DATA."
 
 

@@ -19,8 +19,14 @@ from naysay.errors import InputError
 
 # what a malformed pickle makes the interpreter of its opcodes raise
 MALFORMED = (
-    *(pickle.UnpicklingError, EOFError, AttributeError, IndexError, KeyError),
-    *(TypeError, ValueError, OverflowError, MemoryError),
+    pickle.PickleError,
+    EOFError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    MemoryError,
 )
 
 

@@ -69,7 +69,8 @@ def encode(
 
 def _rows(y: Any) -> Iterable[Any]:
     if isinstance(y, np.ndarray):
-        if y.ndim not in (1, 2) or (y.dtype.kind == "f" and not _whole(y)):
+        fractions = y.dtype.kind == "f" and (np.isinf(y).any() or not np.array_equal(y, np.trunc(y), equal_nan=True))
+        if y.ndim not in (1, 2) or fractions:
             what = "Unknown label type: continuous numbers" if y.dtype.kind == "f" else f"{y.dtype} of shape {y.shape}"
             wanted = "class names (n,) or (n, m), lists of them, or a float matrix (n, K)"
             raise InputError(f"y must hold {wanted}; got {what}.")
@@ -77,11 +78,6 @@ def _rows(y: Any) -> Iterable[Any]:
     if not isinstance(y, list | tuple):
         raise InputError(f"y must be an array or a list of class names, one entry per row; got {type(y).__name__}.")
     return y
-
-
-def _whole(y: NDArray[Any]) -> bool:
-    known = y[~np.isnan(y)]
-    return bool(np.isfinite(known).all() and (known == np.trunc(known)).all())
 
 
 def _cells(row: Any) -> list[Any]:

@@ -122,11 +122,15 @@ def _own_items(
     if path.is_dir():
         return datasets.from_folder(path), origin
     if path.suffix.lower() in (".npy", ".npz"):
-        named, array = only_one("label", label), only_one("features", features)
-        items = datasets.read_arrays(path, id=id, label=named, features=array, truth=truth)
+        array = only_one("features", features)
+        items = datasets.read_arrays(path, id=id, label=only_one("label", label), features=array, truth=truth)
         return items, {**origin, "id": id, "array": array}
     columns = header(path)
-    key = id or _id_column(columns, {*label, *features, *ignore, truth})
+    key, named = id, {*label, *features, *ignore, truth}
+    if id is None:  # a column that is called so: as a feature it would only do harm
+        key = next((name for name in columns if name.strip().lower() == "id" and name not in named), None)
+        if key is not None:
+            warnings.warn(f"the column {key!r} is taken for the items' ids; pass id= to name another", stacklevel=3)
     picked = _pick_columns(path, columns, features, ignore, taken={key, *label, truth})
     # one column that was named may hold whole embeddings; all others are numbers, which the reader finds out by itself
     lists = len(features) > 0 and len(picked) == 1
@@ -150,11 +154,3 @@ def _pick_columns(path: Path, columns: Names, features: Names, ignore: Names, ta
             found = [name] if name in columns or not matching else matching
             picked += [column for column in found if column not in picked]
     return picked
-
-
-def _id_column(columns: Names, named: set[str | None]) -> str | None:
-    """A column that is called id, if the user named none: as a feature it would only do harm."""
-    found = next((name for name in columns if name.strip().lower() == "id" and name not in named), None)
-    if found is not None:
-        warnings.warn(f"the column {found!r} is taken for the items' ids; pass id= to name another", stacklevel=4)
-    return found

@@ -59,9 +59,10 @@ class Naming:
         """The classes of texts that were given so many times each, or which of the classes `among` they name."""
         return find_classes(counts, among or self.classes, merge_spelling=self.merge_spelling, who=who)
 
-    def find_true(self, y_true: Any, lists: str, among: Sequence[str] | None = None) -> Classes:
-        """The classes of the truth's texts; `lists` says where they are, should there be lists among them."""
+    def find_true(self, y_true: Any, origin: Origin, column: str | None, among: Sequence[str] | None = None) -> Classes:
+        """The classes of the truth's texts, which came from a `column`, or which of the classes `among` they name."""
         if any(isinstance(text, list) for text in y_true):
+            lists = f"{origin['path']} holds lists in its column {column!r}"
             raise InputError(f"{lists}, where an item must have one true class.")
         return self.find(_counted(y_true), "the truth", among)
 
@@ -153,7 +154,7 @@ def drawn(items: Items, origin: Origin, y_true: Any, column: str | None, naming:
     if missing is not None:
         lacks = f"item {items.ids[missing]!r} has none. Fill it in, or leave the row out"
         raise InputError(f'transition="{draws.transition}" needs the truth of every item; {lacks}.')
-    classes = naming.find_true(y_true, f"{origin['path']} holds lists in its column {column!r}")
+    classes = naming.find_true(y_true, origin, column)
     oracle = Oracle(items.x, _numbers(classes, y_true))
     comp, how = draws.draw(oracle.y_true, len(classes.names), origin["path"])
     said = {**origin, "labels": how, "tested_on": oracle.tested_on}
@@ -195,7 +196,7 @@ def with_oracle(data: Labelled, y_true: Any, column: str | None, naming: Naming)
     """The labelled items with the truth that came with them, in the classes of the labels."""
     if y_true is None or all(text is None for text in y_true):
         return data
-    classes = naming.find_true(y_true, f"{data.origin['path']} holds lists in its column {column!r}", data.classes)
+    classes = naming.find_true(y_true, data.origin, column, data.classes)
     oracle = Oracle(data.items.x, _numbers(classes, y_true))
     return replace(data, origin={**data.origin, "truth": column, "tested_on": oracle.tested_on}, oracle=oracle)
 
