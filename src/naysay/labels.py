@@ -90,7 +90,7 @@ def from_table(
 
     # who said so: without annotators every row is somebody's
     who = range(len(item_column)) if annotator is None else column(table, annotator)
-    votes: set[tuple[Any, int, int]] = set()
+    votes: list[tuple[Any, int, int]] = []
     for at, (name, its_label, by) in enumerate(zip(item_column, label_column, who, strict=True)):
         if name not in item_number:
             among = f"the {len(item_list)} items; drop the row or add the item"
@@ -103,11 +103,10 @@ def from_table(
         if shown is not None and its_label not in shown[at]:
             among = f"the options shown {few(shown[at])}"
             raise InputError(f"row {at} names class {its_label!r}, which was not among {among}.")
-        votes.add((by, item_number[name], class_number[its_label]))
-    counts = np.zeros((len(item_list), len(classes)), np.int64)
-    for _, i, k in votes:
-        counts[i, k] += 1
-    return _from_counts(counts, contradictions, item_list)
+        votes.append((by, item_number[name], class_number[its_label]))
+    flat = [i * len(classes) + k for _, i, k in (votes if annotator is None else set(votes))]
+    counts = np.bincount(np.array(flat, np.int64), minlength=len(item_list) * len(classes))
+    return _from_counts(counts.reshape(-1, len(classes)), contradictions, item_list)
 
 
 def unique_items(column: Sequence[Any]) -> list[Any]:
@@ -226,10 +225,9 @@ def _entries(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
 def _integers(values: Any, what: str) -> NDArray[np.int64]:
     array = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values)
     if array.dtype == bool or (array.size and array.dtype.kind not in "iuf"):
-        raise InputError(
-            f"{what} must hold class numbers; got {array.dtype.name} values such as {array.flat[0]!r}. "
-            "For class names use naysay.labels.from_table or naysay.ComplementaryClassifier."
-        )
+        got = f"{array.dtype.name} values such as {array.flat[0]!r}"
+        way_out = "For class names use naysay.labels.from_table or naysay.ComplementaryClassifier."
+        raise InputError(f"{what} must hold class numbers; got {got}. {way_out}")
     if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.trunc(array)).all()):
         way_out = "For soft labels use naysay.labels.validate."
         raise InputError(f"{what} must hold whole class numbers; got fractions or NaN. {way_out}")

@@ -25,12 +25,10 @@ Threads = Annotated[int | None, on_cluster("--threads", None, "CPUs of each work
 Method = Annotated[str | None, on_cluster("--method", "auto|exact|approximate", "How neighbours are found (auto).")]
 Lists = Annotated[int | None, on_cluster("--lists", None, "Lists of the approximate search; else by rule.", min=1)]
 Probes = Annotated[
-    int | None, on_cluster("--probes", None, "Lists that a row looks into; else so many that recall is 0.98.", min=1)
+    int | None, on_cluster("--probes", None, "Lists a row looks into; else for a recall of 0.98.", min=1)
 ]
 BlockRows = Annotated[int | None, on_cluster("--block-rows", None, "Rows searched at a time; else 64 MiB.", min=1)]
-CheckpointEvery = Annotated[
-    int | None, on_cluster("--checkpoint-every", None, "Rounds between two checkpoints (10).", min=1)
-]
+Every = Annotated[int | None, on_cluster("--checkpoint-every", None, "Rounds between two checkpoints (10).", min=1)]
 
 
 def augment(
@@ -66,7 +64,7 @@ def augment(
     lists: Lists = None,
     probes: Probes = None,
     block_rows: BlockRows = None,
-    checkpoint_every: CheckpointEvery = None,
+    checkpoint_every: Every = None,
     seed: o.Seed = 0,
     folder: o.Folder = None,
     force: o.Force = False,

@@ -15,11 +15,8 @@ from naysay.files import replacing
 if TYPE_CHECKING:
     from naysay.datasets import Entry
 
-app = typer.Typer(
-    help="The known sets: list them, get them, or import files you already have.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+HELP = "The known sets: list them, get them, or import files you already have."
+app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode="rich")
 
 TITLES = ("name", "what", "training", "test", "instance", "classes", "here")
 FILES = "An .npz in the data folder's layout, or published files of the set."
@@ -38,19 +35,7 @@ def list_sets(folder: o.Folder = None, json: o.Json = False) -> None:
     from naysay import datasets
 
     place = datasets.data_folder(folder)
-    rows = [
-        {
-            "name": name,
-            "what": entry.title,
-            "training": entry.n_train,
-            "test": entry.n_test,
-            "instance": "x".join(map(str, entry.shape)),
-            "classes": len(entry.classes),
-            "here": _here(name, entry, place),
-            "licence": entry.licence,
-        }
-        for name, entry in datasets.CATALOG.items()
-    ]
+    rows = [_about(name, entry, place) for name, entry in datasets.CATALOG.items()]
     if json:
         say_json({"folder": str(place), "sets": rows})
         return
@@ -66,10 +51,13 @@ def list_sets(folder: o.Folder = None, json: o.Json = False) -> None:
     console().print(table)
 
 
-def _here(name: str, entry: "Entry", place: Path) -> str:
+def _about(name: str, entry: "Entry", place: Path) -> dict[str, str | int]:
+    here = "no" if entry.decode else "import only"
     if entry.embedded or (place / f"{name}.npz").exists():
-        return "embedded" if entry.embedded else "yes"
-    return "no" if entry.decode else "import only"
+        here = "embedded" if entry.embedded else "yes"
+    one, classes = "x".join(map(str, entry.shape)), len(entry.classes)
+    sizes: dict[str, str | int] = {"training": entry.n_train, "test": entry.n_test, "instance": one, "classes": classes}
+    return {"name": name, "what": entry.title, **sizes, "here": here, "licence": entry.licence}
 
 
 @app.command("get")

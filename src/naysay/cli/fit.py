@@ -92,15 +92,10 @@ def fit(
     from naysay.reading import read
 
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
-    settings = runs.Settings(
-        training_config(asked, 1),
-        runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(",")),
-        Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma)),
-        held_out,
-        assume,
-        space,
-        None if encoder is None else str(encoder),
-    )
+    schemes = runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
+    how = Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma))
+    weights = None if encoder is None else str(encoder)
+    settings = runs.Settings(training_config(asked, 1), schemes, how, held_out, assume, space, weights)
     with one_voice() as place, new_folder(out, force, runs.is_run) if place.first else nullcontext() as unfinished:
         given = read(**o.reading(asked))
         settings = replace(settings, config=training_config(asked, len(given.comp)))

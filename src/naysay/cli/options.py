@@ -30,7 +30,7 @@ LABEL = "A column that says what an item is NOT (empty: no label; -1 too, where 
 LABELS_FILE = "Labels in a table of their own, one row per label: --item names the item, --label the class it is not."
 EVERY_CLASS = "What becomes of an item of which every class is said to be wrong."
 DRAWN = (
-    "For experiments: draw labels from the truth: uniform, biased-weak, biased-strong, or published (clcifar10, ...)."
+    "For experiments: draw labels from the truth, uniform, biased-weak, biased-strong or published (clcifar10, ...)."
 )
 TRUE = "Ordinary labels, where known: only for evaluation, never for training."
 FOLDER = "Where known sets lie; else $NAYSAY_DATA, else the cache folder."

@@ -24,21 +24,8 @@ from naysay.datasets.download import Source, fetch
 from naysay.datasets.images import from_folder
 from naysay.errors import InputError, unknown
 
-__all__ = [
-    "CATALOG",
-    "NAMES",
-    "Dataset",
-    "Entry",
-    "Items",
-    "Source",
-    "data_folder",
-    "from_folder",
-    "load",
-    "read",
-    "read_arrays",
-    "read_columns",
-    "read_table",
-]
+__all__ = ["CATALOG", "NAMES", "Dataset", "Entry", "Items", "Source"]
+__all__ += ["data_folder", "from_folder", "load", "read", "read_arrays", "read_columns", "read_table"]
 
 NAMES = tuple(CATALOG)
 data_folder = store.folder

@@ -39,10 +39,11 @@ N_LABELS = 3  # of each image, by CLCIFAR's and ACLCIFAR's annotators
 # published rates have two decimals of a percent, and differ between papers by one or two of these
 NOISE_TOLERANCE = 0.001
 AGAIN = "Delete it and load the set again."
-Batch = dict[str, Array]
+Arrays = dict[str, Array]
+Labels = Callable[[Arrays], Array]  # the labels of a batch
 
 
-def decode_digits() -> dict[str, Array]:
+def decode_digits() -> Arrays:
     """The digits as uint8 images (n, 8, 8): their 17 levels stretched to 0 to 255, as every other image here has them.
 
     The split is fixed and stratified: every fifth digit of each class is a test digit, 1,442 for training and 355 not.
@@ -57,7 +58,7 @@ def decode_digits() -> dict[str, Array]:
     return {"x_train": x[~test], "y_train": y[~test], "x_test": x[test], "y_test": y[test]}
 
 
-def decode_idx(train_images: Path, train_labels: Path, test_images: Path, test_labels: Path) -> dict[str, Array]:
+def decode_idx(train_images: Path, train_labels: Path, test_images: Path, test_labels: Path) -> Arrays:
     """Images (n, H, W) and labels (n,) of the four files."""
     paths = {"x_train": train_images, "y_train": train_labels, "x_test": test_images, "y_test": test_labels}
     return {key: read_idx(path) for key, path in paths.items()}
@@ -78,22 +79,22 @@ def read_idx(path: Path) -> Array:
     return np.frombuffer(raw, np.uint8, offset=header).reshape(shape).copy()
 
 
-def decode_cifar10(archive: Path) -> dict[str, Array]:
+def decode_cifar10(archive: Path) -> Arrays:
     """CIFAR-10, in the order of its batches."""
     train = [f"data_batch_{i}" for i in range(1, 6)]
     return _decode_cifar(archive, train, "test_batch", ["labels"], lambda batch: batch["labels"])
 
 
-def decode_cifar20(archive: Path) -> dict[str, Array]:
+def decode_cifar20(archive: Path) -> Arrays:
     """CIFAR-100's images under the 20 classes of CLCIFAR20."""
 
-    def moved(batch: Batch) -> Array:
+    def moved(batch: Arrays) -> Array:
         return np.where(batch["fine_labels"] == STREETCAR, TRANSPORTATION, batch["coarse_labels"])
 
     return _decode_cifar(archive, ["train"], "test", CIFAR_100, moved)
 
 
-def decode_cifar20_standard(archive: Path) -> dict[str, Array]:
+def decode_cifar20_standard(archive: Path) -> Arrays:
     """CIFAR-100's images under its published 20 superclasses."""
     return _decode_cifar(archive, ["train"], "test", CIFAR_100, lambda batch: batch["coarse_labels"])
 
@@ -103,9 +104,7 @@ def _images(rows: Array) -> Array:
     return np.ascontiguousarray(rows.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
 
 
-def _decode_cifar(
-    archive: Path, train: list[str], test: str, keys: list[str], labels: Callable[[Batch], Array]
-) -> dict[str, Array]:
+def _decode_cifar(archive: Path, train: list[str], test: str, keys: list[str], labels: Labels) -> Arrays:
     batches = _batches(archive, [*train, test], ["data", *keys])
     return {
         "x_train": np.concatenate([_images(batches[name]["data"]) for name in train]),
@@ -115,9 +114,9 @@ def _decode_cifar(
     }
 
 
-def _batches(archive: Path, names: list[str], keys: list[str]) -> dict[str, Batch]:
+def _batches(archive: Path, names: list[str], keys: list[str]) -> dict[str, Arrays]:
     """The named members of the archive, each as the arrays of its `keys`."""
-    found: dict[str, Batch] = {}
+    found: dict[str, Arrays] = {}
     try:
         with tarfile.open(archive, "r:gz") as tar:
             for member in tar:  # in order: a gzip stream cannot be read backwards
@@ -132,7 +131,7 @@ def _batches(archive: Path, names: list[str], keys: list[str]) -> dict[str, Batc
     return found
 
 
-def _batch(content: Any, keys: list[str], archive: Path) -> Batch:
+def _batch(content: Any, keys: list[str], archive: Path) -> Arrays:
     batch = {key: unpickle.array(content[key], archive) for key in keys if isinstance(content, dict) and key in content}
     n = len(batch["data"]) if "data" in batch else 0
     right = {key: (("u", n, 3072) if key == "data" else ("i", n)) for key in keys}
@@ -142,9 +141,7 @@ def _batch(content: Any, keys: list[str], archive: Path) -> Batch:
     return batch
 
 
-def decode_annotated(
-    pickled: Path, archive: Path, *, base: Callable[[Path], dict[str, Array]], noise: float
-) -> dict[str, Array]:
+def decode_annotated(pickled: Path, archive: Path, *, base: Callable[[Path], Arrays], noise: float) -> Arrays:
     """The annotated training set of `pickled` with the test set of CIFAR's `archive`, which `base` decodes."""
     way_out = f"Delete it and load the set again, or put the publisher's {pickled.name} there."
     with pickled.open("rb") as file:

@@ -18,23 +18,14 @@ from naysay.datasets.dataset import Array
 from naysay.errors import InputError
 
 # what a malformed pickle makes the interpreter of its opcodes raise
-MALFORMED = (
-    pickle.PickleError,
-    EOFError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-    OverflowError,
-    MemoryError,
-)
+BROKEN = (pickle.PickleError, EOFError, AttributeError, LookupError, TypeError, ValueError, OverflowError, MemoryError)
 
 
 def load(file: IO[bytes], path: Path) -> Any:
     """The content of the pickle `file`; `path` is named in errors. Arrays in it are read with `array`."""
     try:
         return _Unpickler(file, encoding="latin1").load()
-    except MALFORMED as error:
+    except BROKEN as error:
         way_out = "Delete it, and get it from its publisher."
         raise InputError(f"{path} holds a pickle that cannot be read ({error}). {way_out}") from error
 

@@ -31,17 +31,18 @@ from naysay.reading.oracle import Oracle
 __all__ = ["Classes", "Labelled", "Oracle", "find_classes", "known_set", "only_one", "read"]
 
 Names = Sequence[str]
+Place = str | PathLike[str]
 
 
 def read(
-    source: str | PathLike[str],
+    source: Place,
     *,
     id: str | None = None,
     label: str | Sequence[str] = (),
     features: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
     truth: str | None = None,
-    labels: str | PathLike[str] | None = None,
+    labels: Place | None = None,
     item: str | None = None,
     annotator: str | None = None,
     options: str | None = None,
@@ -51,7 +52,7 @@ def read(
     transition: str | None = None,
     n_labels: int | None = None,
     seed: int = 0,
-    data: str | PathLike[str] | None = None,
+    data: Place | None = None,
     strict: bool = True,
 ) -> Labelled:
     """The items of `source` (CSV, Parquet, .npy, .npz, a folder of images, the name of a known set) and their labels.
@@ -91,9 +92,7 @@ def read(
     return labelling.with_oracle(given, y_true, truth, naming)
 
 
-def known_set(
-    source: str | PathLike[str], data: str | PathLike[str] | None = None, *, whole: bool = True
-) -> Dataset | None:
+def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -> Dataset | None:
     """The known set of this name, or the npz file in the data folder's layout; None where it is something else.
 
     data: the data folder. whole: whether such a file is meant as a whole, and not some of its arrays.

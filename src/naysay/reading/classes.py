@@ -6,7 +6,7 @@ Two names are taken for one class when they differ only in case, in white space 
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from naysay.errors import InputError
@@ -53,7 +53,8 @@ def find_classes(
             way_out = "take them for one with merge_spelling=True, or name each with classes= if they differ"
             raise InputError(f"one class is spelled in {ways}: correct them, {way_out}.")
     stands = {text: max(spellings, key=lambda name: counts[name]) for spellings in alike.values() for text in spellings}
-    names = in_order(set(stands.values()))
+    chosen, whole = set(stands.values()), _numbers(stands.values())
+    names = tuple(sorted(chosen, key=lambda name: (int(name) if whole else 0, name)))  # numbers by size, else as text
     place = {name: k for k, name in enumerate(names)}
     return Classes(names, {text: place[name] for text, name in stands.items()})
 
@@ -61,12 +62,6 @@ def find_classes(
 def spelling_key(name: str) -> str:
     """What two spellings of one name share."""
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Names sorted: whole numbers by size, all else as text."""
-    names = set(names)
-    return tuple(sorted(names, key=lambda name: (int(name), name)) if _numbers(names) else sorted(names))
 
 
 def _among(texts: Sequence[str], wanted: tuple[str, ...], merge_spelling: bool, who: str) -> Classes:
@@ -88,6 +83,5 @@ def _among(texts: Sequence[str], wanted: tuple[str, ...], merge_spelling: bool, 
     return Classes(wanted, found)
 
 
-def _numbers(names: Iterable[str]) -> bool:
-    names = list(names)
-    return bool(names) and all(NUMBER.fullmatch(name) for name in names)
+def _numbers(names: Collection[str]) -> bool:
+    return len(names) > 0 and all(NUMBER.fullmatch(name) for name in names)

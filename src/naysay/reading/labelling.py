@@ -180,14 +180,9 @@ def in_long_rows(items: Items, origin: Origin, rows: LongRows, naming: Naming, *
     table["label"] = [classes.spelled(text) for text in table["label"]]
     if shown:
         table["options"] = [[classes.spelled(name) for name in cell] for cell in shown]
-    comp = labels.from_table(
-        table,
-        classes.names,
-        items.ids.tolist(),
-        annotator="annotator" if "annotator" in table else None,
-        options="options" if rows.strict and shown else None,
-        contradictions=naming.contradictions,
-    )
+    who, among = "annotator" if "annotator" in table else None, "options" if rows.strict and shown else None
+    what_if, ids = naming.contradictions, items.ids.tolist()
+    comp = labels.from_table(table, classes.names, ids, annotator=who, options=among, contradictions=what_if)
     said = {"labels_file": str(rows.path), "labels": f"{len(table['item']):,} rows of {rows.path.name}"}
     return Labelled(items, comp, classes.names, table, {**origin, **said})
 
