@@ -106,10 +106,8 @@ def import_files(
     entry, path = CATALOG[name], data_folder(folder) / f"{name}.npz"
     if path.exists() and not force:
         raise InputError(f"{path} exists already. Pass --force to replace it.")
-    if len(files) == 1 and files[0].suffix.lower() == ".npz":
-        print(_import_npz(entry, files[0], path))
-    else:
-        print(_import_originals(entry, files, path))
+    ready = len(files) == 1 and files[0].suffix.lower() == ".npz"
+    print(_import_npz(entry, files[0], path) if ready else _import_originals(entry, files, path))
 
 
 def _import_npz(entry: "Entry", file: Path, path: Path) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from naysay.learning import Config
 
 SCHEMES = "auto trains with none and with dms, and keeps the better; or none, rss, rms, dss, dms, several with commas."
-ASSUME = "How labels come about, where that is needed: every wrong class alike, or as training rows show."
+ASSUME = "How labels come about, for losses and estimates that need it: wrong classes alike, or as training rows show."
 EPOCHS = "Else 3,000,000 rows' worth of them, at least 5 and at most 100."
 CONFIG = "Training settings in TOML or JSON; options here win."
 SEED = "All randomness comes from this number; else 0, or the config's."
@@ -132,9 +132,7 @@ def show(about: dict[str, Any], out: Path, json: bool) -> None:
         say_json({"run": str(out), "report": str(out / "report.html"), **found})
         return
     console().print(results_table(about))
-    print(about["verdict"])
-    print(ESTIMATED)
-    print(f"report: {out / 'report.html'}")
+    print(about["verdict"], ESTIMATED, f"report: {out / 'report.html'}", sep="\n")
 
 
 def results_table(about: dict[str, Any]) -> Any:

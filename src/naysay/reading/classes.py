@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from naysay.errors import InputError
 from naysay.labels import few
 
+Names = Sequence[str]
 NUMBER = re.compile(r"-[0-9]{1,17}|[0-9]{1,18}")  # ASCII only: int() also reads digits that no program wrote
 UNLABELLED = "-1"  # where every other label is a whole number, as in arrays of class numbers
 
@@ -29,11 +30,7 @@ class Classes:
 
 
 def find_classes(
-    counts: Mapping[str, int],
-    wanted: Sequence[str] | None = None,
-    *,
-    merge_spelling: bool = False,
-    who: str = "a label",
+    counts: Mapping[str, int], wanted: Names | None = None, *, merge_spelling: bool = False, who: str = "a label"
 ) -> Classes:
     """The classes of texts that were given so many times each: `wanted` in its order, or all that were given, sorted.
 
@@ -64,7 +61,7 @@ def spelling_key(name: str) -> str:
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def _among(texts: Sequence[str], wanted: tuple[str, ...], merge_spelling: bool, who: str) -> Classes:
+def _among(texts: Names, wanted: tuple[str, ...], merge_spelling: bool, who: str) -> Classes:
     twice = next((name for i, name in enumerate(wanted) if name in wanted[:i] or not name), None)
     if twice is not None:
         got = f"{twice!r}{' twice' if twice else ''}"

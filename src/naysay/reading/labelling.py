@@ -1,7 +1,7 @@
 """The labels of items: in columns of their own table, in long rows of another, by annotators, or drawn from truth."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from naysay.datasets.dataset import Texts, numbered
 from naysay.datasets.images import whole_names
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
-from naysay.reading.classes import Classes, find_classes
+from naysay.reading.classes import Classes, Names, find_classes
 from naysay.reading.oracle import Oracle
 from naysay.transition import HUMAN
 
@@ -24,7 +24,7 @@ BIASED = {"biased-weak": "weak", "biased-strong": "strong"}
 Origin = Mapping[str, Any]
 
 
-def only_one(argument: str, names: Sequence[str]) -> str | None:
+def only_one(argument: str, names: Names) -> str | None:
     """The one name, or none, that was given for an argument that may have several elsewhere."""
     if len(names) > 1:
         raise InputError(f"only one {argument}= can be named here; got {', '.join(names)}.")
@@ -51,15 +51,15 @@ class Labelled:
 class Naming:
     """How texts become classes: all classes in order, if they were named, and what is done about doubtful texts."""
 
-    classes: Sequence[str] | None
+    classes: Names | None
     merge_spelling: bool
     contradictions: Contradictions
 
-    def find(self, counts: Mapping[str, int], who: str = "a label", among: Sequence[str] | None = None) -> Classes:
+    def find(self, counts: Mapping[str, int], who: str = "a label", among: Names | None = None) -> Classes:
         """The classes of texts that were given so many times each, or which of the classes `among` they name."""
         return find_classes(counts, among or self.classes, merge_spelling=self.merge_spelling, who=who)
 
-    def find_true(self, y_true: Any, origin: Origin, column: str | None, among: Sequence[str] | None = None) -> Classes:
+    def find_true(self, y_true: Any, origin: Origin, column: str | None, among: Names | None = None) -> Classes:
         """The classes of the truth's texts, which came from a `column`, or which of the classes `among` they name."""
         if any(isinstance(text, list) for text in y_true):
             lists = f"{origin['path']} holds lists in its column {column!r}"
@@ -101,7 +101,7 @@ class LongRows:
     path: Path
     id: str | None
     item: str | None
-    label: Sequence[str]
+    label: Names
     annotator: str | None
     options: str | None
     strict: bool
@@ -161,7 +161,7 @@ def drawn(items: Items, origin: Origin, y_true: Any, column: str | None, naming:
     return Labelled(items, comp, classes.names, None, said, oracle)
 
 
-def in_columns(items: Items, origin: Origin, texts: Texts, columns: Sequence[str], naming: Naming) -> Labelled:
+def in_columns(items: Items, origin: Origin, texts: Texts, columns: Names, naming: Naming) -> Labelled:
     """Labels in columns of the data itself."""
     classes = naming.find(_counted(texts.reshape(-1)))
     comp = labels.from_indices(_numbers(classes, texts), len(classes.names), contradictions=naming.contradictions)
