@@ -6,7 +6,7 @@ takes one thing.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -34,11 +34,8 @@ def from_indices(y: Any, n_classes: int, *, contradictions: Contradictions = "ra
     bad = (columns < UNLABELLED) | (columns >= n_classes)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        got = f"{int(columns[at])} in row {int(rows[at])}"
-        raise InputError(
-            f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {got}. If the classes are counted "
-            "from 1, subtract 1."
-        )
+        got = f"{int(columns[at])} in row {int(rows[at])}. If the classes are counted from 1, subtract 1"
+        raise InputError(f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {got}.")
     given = columns != UNLABELLED
     counts = np.bincount(rows[given] * n_classes + columns[given], minlength=n * n_classes).reshape(n, n_classes)
     return _from_counts(counts, contradictions)
@@ -57,17 +54,10 @@ def from_signed(votes: Any, n_classes: int, *, contradictions: Contradictions = 
     if array.ndim != 2:
         raise InputError(f"votes must be (n,) or (n, m), one column per labelling function; got shape {array.shape}.")
     if array.size and np.abs(array).max() > n_classes:
-        worst = int(array.flat[np.abs(array).argmax()])
-        raise InputError(
-            f"votes must be -{n_classes} to {n_classes} (0 abstains, classes are counted from 1); got {worst}."
-        )
-    counts = np.zeros((len(array), n_classes), dtype=np.int64)
-    for k in range(1, n_classes + 1):
-        counts[:, k - 1] += (array == -k).sum(1)
-        positive = (array == k).sum(1)
-        counts += positive[:, None]
-        counts[:, k - 1] -= positive
-    return _from_counts(counts, contradictions)
+        wanted = f"-{n_classes} to {n_classes} (0 abstains, classes are counted from 1)"
+        raise InputError(f"votes must be {wanted}; got {int(array.flat[np.abs(array).argmax()])}.")
+    apart = [(array == -k).sum(1) - (array == k).sum(1) for k in range(1, n_classes + 1)]
+    return _from_counts((array > 0).sum(1, keepdims=True) + np.stack(apart, axis=1), contradictions)
 
 
 def from_table(
@@ -99,15 +89,13 @@ def from_table(
     item_list = unique_items(item_column) if items is None else list(items)
     item_number = _numbered(item_list, "items")
 
-    pairs: list[tuple[int, int]] = []
-    seen: set[tuple[Any, int, int]] = set()
-    who = column(table, annotator) if annotator is not None else None
-    for at, (name, its_label) in enumerate(zip(item_column, label_column, strict=True)):
+    # who said so: without annotators every row is somebody's
+    who = range(len(item_column)) if annotator is None else column(table, annotator)
+    votes: list[tuple[Any, int, int]] = []
+    for at, (name, its_label, by) in enumerate(zip(item_column, label_column, who, strict=True)):
         if name not in item_number:
-            among = f"the {len(item_list)} items"
-            raise InputError(
-                f"row {at} labels item {name!r}, which is not among {among}; drop the row or add the item."
-            )
+            among = f"the {len(item_list)} items; drop the row or add the item"
+            raise InputError(f"row {at} labels item {name!r}, which is not among {among}.")
         if is_missing(its_label):
             continue
         if its_label not in class_number:
@@ -116,15 +104,10 @@ def from_table(
         if shown is not None and its_label not in shown[at]:
             among = f"the options shown {few(shown[at])}"
             raise InputError(f"row {at} names class {its_label!r}, which was not among {among}.")
-        pair = item_number[name], class_number[its_label]
-        if who is not None:
-            if (who[at], *pair) in seen:
-                continue
-            seen.add((who[at], *pair))
-        pairs.append(pair)
-    flat = np.array(pairs, dtype=np.int64).reshape(-1, 2) @ np.array([len(classes), 1])
-    counts = np.bincount(flat, minlength=len(item_list) * len(classes)).reshape(len(item_list), len(classes))
-    return _from_counts(counts, contradictions, item_list)
+        votes.append((by, item_number[name], class_number[its_label]))
+    flat = [i * len(classes) + k for _, i, k in (votes if annotator is None else set(votes))]
+    counts = np.bincount(np.array(flat, np.int64), minlength=len(item_list) * len(classes))
+    return _from_counts(counts.reshape(-1, len(classes)), contradictions, item_list)
 
 
 def unique_items(column: Sequence[Any]) -> list[Any]:
@@ -138,9 +121,8 @@ def column(table: Any, name: str) -> list[Any]:
     if name not in names:
         raise InputError(f"the table has no column {name!r}; its columns are {few(names)}.")
     values = table[name]
-    if hasattr(values, "to_pylist"):
-        return list(values.to_pylist())
-    return list(values.tolist() if hasattr(values, "tolist") else values)
+    plain = getattr(values, "to_pylist", None) or getattr(values, "tolist", None)
+    return list(plain() if plain else values)
 
 
 def column_names(table: Any) -> list[Any]:
@@ -172,31 +154,28 @@ def is_missing(value: Any) -> bool:
 def validate(comp: Any, n_classes: int | None = None) -> Tensor:
     """`comp` as a float tensor (n, K), checked: rows are non-negative and sum to 1, or to 0 where unlabelled."""
     tensor = torch.as_tensor(comp)
+    way_out = "For class numbers use naysay.labels.from_indices(y, n_classes)."
     if tensor.ndim != 2:
-        raise InputError(
-            f"comp must be an (n, K) matrix, one column per class; got shape {tuple(tensor.shape)}. "
-            "For class numbers use naysay.labels.from_indices(y, n_classes)."
-        )
+        got = f"shape {tuple(tensor.shape)}"
+        raise InputError(f"comp must be an (n, K) matrix, one column per class; got {got}. {way_out}")
     if not tensor.is_floating_point():
-        raise InputError(
-            f"comp must be a float matrix whose rows sum to 1; got {str(tensor.dtype).removeprefix('torch.')} values. "
-            "For class numbers use naysay.labels.from_indices(y, n_classes)."
-        )
+        got = f"{str(tensor.dtype).removeprefix('torch.')} values"
+        raise InputError(f"comp must be a float matrix whose rows sum to 1; got {got}. {way_out}")
     if n_classes is not None and tensor.shape[1] != n_classes:
         raise InputError(f"comp must have one column per class; got {tensor.shape[1]} columns for {n_classes} classes.")
     check_n_classes(tensor.shape[1])
-    if not bool(torch.isfinite(tensor).all()) or bool((tensor < 0).any()):
-        at = int((~torch.isfinite(tensor) | (tensor < 0)).any(1).nonzero()[0])
-        got = [round(value, 4) for value in tensor[at].tolist()]
-        raise InputError(f"comp must hold finite numbers of at least 0; got {got} in row {at}.")
+    wrong = ~torch.isfinite(tensor) | (tensor < 0)
+    if bool(wrong.any()):
+        at = int(wrong.any(1).nonzero()[0])
+        row = [round(value, 4) for value in tensor[at].tolist()]
+        raise InputError(f"comp must hold finite numbers of at least 0; got {row} in row {at}.")
     sums = tensor.double().sum(1)
     off = ((sums - 1).abs() > ROW_SUM_TOLERANCE) & (sums != 0)
     if bool(off.any()):
         at = int(off.nonzero()[0])
-        raise InputError(
-            f"rows of comp must sum to 1 (or to 0 where unlabelled); row {at} sums to {float(sums[at]):.4g}. "
-            "Divide each row by its sum, or build comp with naysay.labels.from_indices."
-        )
+        way_out = "Divide each row by its sum, or build comp with naysay.labels.from_indices."
+        got = f"row {at} sums to {float(sums[at]):.4g}"
+        raise InputError(f"rows of comp must sum to 1 (or to 0 where unlabelled); {got}. {way_out}")
     return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
 
 
@@ -213,7 +192,7 @@ def check_n_classes(n_classes: int) -> None:
 
 def _from_counts(counts: NDArray[np.int64], contradictions: str, items: Sequence[Any] | None = None) -> Tensor:
     """How often each row names each class, as `comp`."""
-    if contradictions not in ("raise", "unlabel", "keep"):
+    if contradictions not in get_args(Contradictions):
         raise InputError(f'contradictions must be "raise", "unlabel" or "keep"; got {contradictions!r}.')
     everything = counts.min(axis=1, initial=1) > 0
     if everything.any() and contradictions == "raise":
@@ -247,14 +226,12 @@ def _entries(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
 def _integers(values: Any, what: str) -> NDArray[np.int64]:
     array = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values)
     if array.dtype == bool or (array.size and array.dtype.kind not in "iuf"):
-        raise InputError(
-            f"{what} must hold class numbers; got {array.dtype.name} values such as {array.flat[0]!r}. "
-            "For class names use naysay.labels.from_table or naysay.ComplementaryClassifier."
-        )
+        got = f"{array.dtype.name} values such as {array.flat[0]!r}"
+        way_out = "For class names use naysay.labels.from_table or naysay.ComplementaryClassifier."
+        raise InputError(f"{what} must hold class numbers; got {got}. {way_out}")
     if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.trunc(array)).all()):
-        raise InputError(
-            f"{what} must hold whole class numbers; got fractions or NaN. For soft labels use naysay.labels.validate."
-        )
+        way_out = "For soft labels use naysay.labels.validate."
+        raise InputError(f"{what} must hold whole class numbers; got fractions or NaN. {way_out}")
     return array.astype(np.int64)
 
 

@@ -4,7 +4,6 @@ Exit codes: 0 done, 1 a failure on our side, 2 something that was given cannot b
 what), 130 interrupted.
 """
 
-import sys
 import warnings
 from typing import Annotated, Any
 
@@ -29,10 +28,10 @@ class Sentences(TyperGroup):
         try:
             return super().invoke(ctx)
         except InputError as error:
-            print(f"{self.name}: {_one_line(in_flags(str(error)))}", file=sys.stderr)
+            note(f"{self.name}: {_one_line(error)}")
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
-            print(f"{self.name}: interrupted; nothing unfinished was left behind.", file=sys.stderr)
+            note(f"{self.name}: interrupted; nothing unfinished was left behind.")
             raise typer.Exit(130) from None
 
 
@@ -46,17 +45,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-# In the order of use; the help lists them so.
-for name, command in (
-    ("demo", demo.demo),
-    ("audit", audit.audit),
-    ("fit", fit.fit),
-    ("predict", predict.predict),
-    ("report", report.report),
-    ("augment", augment.augment),
-    ("pretrain", pretrain.pretrain),
-):
-    app.command(name)(command)
+# Each under its function's name, in the order of use; the help lists them so.
+for command in (demo.demo, audit.audit, fit.fit, predict.predict, report.report, augment.augment, pretrain.pretrain):
+    app.command()(command)
 app.add_typer(data.app, name="data")
 
 
@@ -66,12 +57,11 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+
+
 @app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
+def _options(version: Annotated[bool, VERSION] = False) -> None:
     pass
 
 
@@ -82,9 +72,9 @@ def main(command: typer.Typer = app) -> None:
 
 
 def _note(message: Warning | str, *where: Any, **more: Any) -> None:
-    print(f"note: {_one_line(in_flags(str(message)))}", file=sys.stderr)
+    note(f"note: {_one_line(message)}")
 
 
-def _one_line(text: str) -> str:
-    """Text from files and libraries as one line that no terminal obeys."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+def _one_line(said: object) -> str:
+    """What the library says, with names from files in it, in flags and as one line that no terminal obeys."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in in_flags(str(said))).split())

@@ -1,30 +1,40 @@
-"""`naysay augment`: labels shared between neighbours, as a file."""
+"""`naysay augment`: labels shared between neighbours, as a file; or between the rows of many files, on Ray."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
-
-from naysay.cli import augment_sharded as a
 from naysay.cli import options as o
-from naysay.cli.output import TABLES, TableWriter, new_file, note, say_json
+from naysay.cli.output import TABLES, new_file, note, say_json, write_table
+from naysay.errors import InputError, unknown
 
 BLOCK = 65_536  # rows written at a time
+METRIC = {"auto": "cosine", "cosine": "cosine", "raw": "euclidean"}  # of the spaces that shards can be compared in
+ONE_MACHINE = ("ignore", "truth", "item", "annotator", "options", "transition", "n_labels", "encoder", "folder")
+CLUSTER = ("address", "workers", "threads", "method", "lists", "probes", "block_rows", "checkpoint_every")
+OUT = "A .csv, .parquet or .npz file to write; with --engine ray, a folder."
+ENGINE = "ray: DATA is a folder or pattern of shards, --out a folder."
+
+on_cluster = partial(o.option, "Cluster")
+Engine = Annotated[str, on_cluster("--engine", "local|ray", ENGINE)]
+Address = Annotated[str | None, on_cluster("--address", "HOST:PORT", "The Ray cluster to join; else one is started.")]
+Workers = Annotated[int | None, on_cluster("--workers", None, "Workers; else as many as have CPUs.", min=1)]
+Threads = Annotated[int | None, on_cluster("--threads", None, "CPUs of each worker (1).", min=1)]
+Method = Annotated[str | None, on_cluster("--method", "auto|exact|approximate", "How neighbours are found (auto).")]
+Lists = Annotated[int | None, on_cluster("--lists", None, "Lists of the approximate search; else by rule.", min=1)]
+Probes = Annotated[
+    int | None, on_cluster("--probes", None, "Lists a row looks into; else for a recall of 0.98.", min=1)
+]
+BlockRows = Annotated[int | None, on_cluster("--block-rows", None, "Rows searched at a time; else 64 MiB.", min=1)]
+Every = Annotated[int | None, on_cluster("--checkpoint-every", None, "Rounds between two checkpoints (10).", min=1)]
 
 
 def augment(
     data: o.Data,
     *,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            rich_help_panel=o.OUTPUT,
-            help="A .csv, .parquet or .npz file to write; with --engine ray, a folder.",
-        ),
-    ],
+    out: Annotated[Path, o.output("--out", "FILE", OUT)],
     id: o.Id = None,
     label: o.Label = None,
     features: o.Features = None,
@@ -43,21 +53,18 @@ def augment(
     neighbors: o.Neighbors = None,
     alpha: o.Alpha = 0.1,
     gamma: o.Gamma = "auto",
-    rounds: Annotated[
-        int | None,
-        typer.Option("--rounds", rich_help_panel=o.SHARING, help="Rounds of sharing; else the scheme's own."),
-    ] = None,
+    rounds: Annotated[int | None, o.sharing("--rounds", None, "Rounds of sharing; else the scheme's own.")] = None,
     space: o.Space = "auto",
     encoder: o.Encoder = None,
-    engine: a.Engine = "local",
-    address: a.Address = None,
-    workers: a.Workers = None,
-    threads: a.Threads = None,
-    method: a.Method = None,
-    lists: a.Lists = None,
-    probes: a.Probes = None,
-    block_rows: a.BlockRows = None,
-    checkpoint_every: a.CheckpointEvery = None,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
+    threads: Threads = None,
+    method: Method = None,
+    lists: Lists = None,
+    probes: Probes = None,
+    block_rows: BlockRows = None,
+    checkpoint_every: Every = None,
     seed: o.Seed = 0,
     folder: o.Folder = None,
     force: o.Force = False,
@@ -87,8 +94,11 @@ def augment(
           --address auto --out shared/
     """
     asked = locals()
-    if a.is_sharded(asked):
-        a.augment_sharded(asked)
+    foreign = _foreign(asked)
+    if foreign is not None:
+        raise InputError(f"--{foreign} is not for --engine {engine}. Leave it out, or choose the other engine.")
+    if engine == "ray":
+        _augment_shards(asked)
         return
     import numpy as np
 
@@ -102,20 +112,66 @@ def augment(
         near = find_space(given.items.x, space, encoder, columns=given.items.features)
         sharing = replace(sharing.within(*given.comp.shape), metric=near.metric)
         shared, report = share(near.features, given.comp.numpy(), sharing)
-        ids = given.items.ids
+        ids, names = given.items.ids, np.array(given.classes)
         if out.suffix.lower() == ".npz":
             with unfinished.open("wb") as file:
-                np.savez(
-                    file, allow_pickle=False, ids=ids.astype(np.str_), labels=shared, classes=np.array(given.classes)
-                )
+                np.savez(file, allow_pickle=False, ids=ids.astype(np.str_), labels=shared, classes=names)
         else:
-            with TableWriter(unfinished, out) as table:
-                for start in range(0, len(ids), BLOCK):
-                    part = shared[start : start + BLOCK]
-                    columns = {f"not_{name}": part[:, j] for j, name in enumerate(given.classes)}
-                    table.write({"id": ids[start : start + BLOCK].tolist(), **columns})
+            write_table(unfinished, out, _blocks(ids, shared, given.classes))
     if json:
         say_json({"labels": str(out), "classes": list(given.classes), "space": near.about, **report.as_dict()})
     elif not quiet:
         note(f"neighbours by {near.about}\n{report}")
         print(out)
+
+
+def _blocks(ids: Any, shared: Any, classes: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for start in range(0, len(ids), BLOCK):
+        part = shared[start : start + BLOCK]
+        columns = {f"not_{name}": part[:, j] for j, name in enumerate(classes)}
+        yield {"id": ids[start : start + BLOCK].tolist(), **columns}
+
+
+def _foreign(asked: Mapping[str, Any]) -> str | None:
+    """The option that was given and belongs to the other engine, if there is one."""
+    from naysay.engine import NAMES
+
+    if asked["engine"] not in NAMES:
+        raise unknown("engine", asked["engine"], NAMES)
+    others = ONE_MACHINE if asked["engine"] == "ray" else CLUSTER
+    given = next((name for name in others if asked[name] not in (None, [], ())), None)
+    return "data" if given == "folder" else given and given.replace("_", "-")
+
+
+def _augment_shards(asked: Mapping[str, Any]) -> None:
+    """Do what the arguments of `naysay augment --engine ray` ask for."""
+    from naysay.augmentation import Sharing
+    from naysay.cluster import augment_shards
+    from naysay.reading import find_classes, only_one
+
+    classes, space = o.class_names(asked["classes"]), asked["space"]
+    if space not in METRIC:
+        raise unknown("space of shards", space, METRIC)
+    how = (asked["scheme"], asked["neighbors"], asked["alpha"], o.number_or_auto(asked["gamma"]), asked["rounds"])
+    as_given = ("labels", "id", "contradictions", "block_rows", "address", "workers", "force")
+    account = augment_shards(
+        asked["data"],
+        asked["out"],
+        Sharing(*how, METRIC[space], asked["method"] or "auto"),
+        features=only_one("features", asked["features"] or ()),
+        label=asked["label"] or (),
+        classes=classes,
+        name_texts=partial(find_classes, wanted=classes, merge_spelling=asked["merge_spelling"]),
+        nlist=asked["lists"],
+        nprobe=asked["probes"],
+        checkpoint_every=asked["checkpoint_every"] or 10,
+        threads=asked["threads"] or 1,
+        **{name: asked[name] for name in as_given},
+    )
+    if asked["json"]:
+        say_json({"folder": str(asked["out"]), **account.as_dict()})
+    elif not asked["quiet"]:
+        method, recall = account.search["method"], account.search["recall"]
+        found = "" if recall is None else f"{method} neighbours, recall {recall:.3f}; "
+        note(f"{found}{account.workers} workers, {sum(account.seconds.values()):.0f} s\n{account.report}")
+        print(asked["out"])

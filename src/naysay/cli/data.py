@@ -15,13 +15,11 @@ from naysay.files import replacing
 if TYPE_CHECKING:
     from naysay.datasets import Entry
 
-app = typer.Typer(
-    help="The known sets: list them, get them, or import files you already have.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+HELP = "The known sets: list them, get them, or import files you already have."
+app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode="rich")
 
 TITLES = ("name", "what", "training", "test", "instance", "classes", "here")
+FILES = "An .npz in the data folder's layout, or published files of the set."
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A known set (naysay data list).")]
 
 
@@ -37,19 +35,7 @@ def list_sets(folder: o.Folder = None, json: o.Json = False) -> None:
     from naysay import datasets
 
     place = datasets.data_folder(folder)
-    rows = [
-        {
-            "name": name,
-            "what": entry.title,
-            "training": entry.n_train,
-            "test": entry.n_test,
-            "instance": "x".join(map(str, entry.shape)),
-            "classes": len(entry.classes),
-            "here": _here(name, entry, place),
-            "licence": entry.licence,
-        }
-        for name, entry in datasets.CATALOG.items()
-    ]
+    rows = [_about(name, entry, place) for name, entry in datasets.CATALOG.items()]
     if json:
         say_json({"folder": str(place), "sets": rows})
         return
@@ -65,12 +51,13 @@ def list_sets(folder: o.Folder = None, json: o.Json = False) -> None:
     console().print(table)
 
 
-def _here(name: str, entry: "Entry", place: Path) -> str:
-    if entry.decode and not entry.sources:
-        return "embedded"
-    if (place / f"{name}.npz").exists():
-        return "yes"
-    return "no" if entry.decode else "import only"
+def _about(name: str, entry: "Entry", place: Path) -> dict[str, str | int]:
+    here = "no" if entry.decode else "import only"
+    if entry.embedded or (place / f"{name}.npz").exists():
+        here = "embedded" if entry.embedded else "yes"
+    one, classes = "x".join(map(str, entry.shape)), len(entry.classes)
+    sizes: dict[str, str | int] = {"training": entry.n_train, "test": entry.n_test, "instance": one, "classes": classes}
+    return {"name": name, "what": entry.title, **sizes, "here": here, "licence": entry.licence}
 
 
 @app.command("get")
@@ -98,10 +85,7 @@ def get(name: Name, folder: o.Folder = None, json: o.Json = False) -> None:
 @app.command("import")
 def import_files(
     name: Name,
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="An .npz in the data folder's layout, or published files of the set."),
-    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=FILES)],
     folder: o.Folder = None,
     force: o.Force = False,
 ) -> None:
@@ -115,65 +99,53 @@ def import_files(
       naysay data import mnist mnist.npz
       naysay data import clcifar10 clcifar10.pkl cifar-10-python.tar.gz
     """
-    from naysay.datasets import CATALOG
+    from naysay.datasets import CATALOG, data_folder
 
     if name not in CATALOG:
         raise unknown("dataset", name, CATALOG)
-    if len(files) == 1 and files[0].suffix.lower() == ".npz":
-        print(_import_npz(name, files[0], folder, force))
-    else:
-        print(_import_originals(name, files, folder, force))
+    entry, path = CATALOG[name], data_folder(folder) / f"{name}.npz"
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already. Pass --force to replace it.")
+    ready = len(files) == 1 and files[0].suffix.lower() == ".npz"
+    print(_import_npz(entry, files[0], path) if ready else _import_originals(entry, files, path))
 
 
-def _import_npz(name: str, file: Path, folder: Path | None, force: bool) -> str:
-    """Check an .npz in the data folder's layout and store it as the set `name`; what to tell the user."""
-    from naysay.datasets import CATALOG, store
+def _import_npz(entry: "Entry", file: Path, path: Path) -> str:
+    """Check an .npz in the data folder's layout and store it at `path`; what to tell the user."""
+    from naysay.datasets import store
     from naysay.datasets.dataset import KEYS
 
-    if CATALOG[name].decode and not CATALOG[name].sources:
-        raise InputError(f"{name} is embedded and needs no file.")
+    if entry.embedded:
+        raise InputError(f"{path.stem} is embedded and needs no file.")
     if not file.is_file():
         raise InputError(f"{file} is not a file. Give the path of an .npz.")
-    data = store.read(file, name, CATALOG[name].shape)
-    path = store.folder(folder) / f"{name}.npz"
-    _refuse(path, force)
+    data = store.read(file, path.stem, entry.shape)
     store.write(path, {key: array for key in KEYS if (array := getattr(data, key)) is not None})
     return f"{data}\n{path}"
 
 
-def _import_originals(name: str, files: Sequence[Path], folder: Path | None, force: bool) -> str:
-    """Copy published files of the set `name` into originals/ and decode it once all are there; what to tell."""
-    from naysay import datasets
-    from naysay.datasets import CATALOG, store
+def _import_originals(entry: "Entry", files: Sequence[Path], path: Path) -> str:
+    """Copy published files of a set into originals/ and decode it once all are there; what to tell the user."""
+    from naysay.datasets import load
     from naysay.datasets.download import sha256
 
-    sources = {Path(source.file).name: source for source in CATALOG[name].sources}
-    place = store.folder(folder)
+    name, originals = path.stem, path.parent / "originals"
+    sources = {Path(source.file).name: source for source in entry.sources}
     for file in files:
         if file.name not in sources:
             known = ", ".join(sources) or "none, it is embedded or made elsewhere"
-            raise InputError(
-                f"{file.name} is not a published file of {name}; those are {known}. An .npz is imported alone."
-            )
+            why = f"is not a published file of {name}; those are {known}"
+            raise InputError(f"{file.name} {why}. An .npz is imported alone.")
         if not file.is_file():
             raise InputError(f"{file} is not a file. Give the path of the published {file.name}.")
         total = sources[file.name].sha256
         if total and sha256(file) != total:
             raise InputError(f"{file} is not the published {file.name}: its SHA-256 is not {total}. Get it again.")
-    path = place / f"{name}.npz"
-    _refuse(path, force)
-    originals = place / "originals"
     for file in files:
         with replacing(originals / sources[file.name].file, "Choose another data folder with --data.") as unfinished:
             shutil.copyfile(file, unfinished)
     missing = ", ".join(source.file for source in sources.values() if not (originals / source.file).exists())
     if missing:
-        way_out = f"import them too, or run naysay data get {name}"
-        return f"stored in {originals}; {name} still needs {missing}: {way_out}"
+        return f"stored in {originals}; {name} still needs {missing}: import them too, or run naysay data get {name}"
     path.unlink(missing_ok=True)
-    return f"{datasets.load(name, folder)}\n{path}"
-
-
-def _refuse(path: Path, force: bool) -> None:
-    if path.exists() and not force:
-        raise InputError(f"{path} exists already. Pass --force to replace it.")
+    return f"{load(name, path.parent)}\n{path}"

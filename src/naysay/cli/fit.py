@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from naysay.cli import options as o
 from naysay.cli.output import command_line, console, new_folder, say_json, teller
 from naysay.errors import InputError
@@ -17,9 +15,10 @@ if TYPE_CHECKING:
     from naysay.learning import Config
 
 SCHEMES = "auto trains with none and with dms, and keeps the better; or none, rss, rms, dss, dms, several with commas."
-ASSUME = (
-    "How labels come about, for losses and estimates that need it: every wrong class alike, or as training rows show."
-)
+ASSUME = "How labels come about, for losses and estimates that need it: wrong classes alike, or as training rows show."
+EPOCHS = "Else 3,000,000 rows' worth of them, at least 5 and at most 100."
+CONFIG = "Training settings in TOML or JSON; options here win."
+SEED = "All randomness comes from this number; else 0, or the config's."
 ESTIMATED = (
     "Estimated accuracy comes from complementary labels alone, ± one standard error: compare by it, do not read it "
     "as an accuracy."
@@ -54,18 +53,12 @@ def fit(
     loss: Annotated[str | None, o.training("--loss", "NAME", "See docs/LOSSES.md; else scl-nl.")] = None,
     model: Annotated[str | None, o.training("--model", "NAME", "linear, mlp, lenet or resnet18; else mlp.")] = None,
     learning_rate: Annotated[float | None, o.training("--learning-rate", None, "Else 0.003.")] = None,
-    epochs: Annotated[
-        int | None, o.training("--epochs", None, "Else 3,000,000 rows' worth of them, at least 5 and at most 100.")
-    ] = None,
+    epochs: Annotated[int | None, o.training("--epochs", None, EPOCHS)] = None,
     assume: Annotated[str, o.training("--assume", "uniform|estimated", ASSUME)] = "uniform",
     held_out: Annotated[float, o.training("--held-out", None, "The share of labels kept back for judging.")] = 0.1,
     fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
-    config: Annotated[
-        Path | None, o.training("--config", "FILE", "Training settings in TOML or JSON; options here win.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="All randomness comes from this number; else 0, or the config's.")
-    ] = None,
+    config: Annotated[Path | None, o.training("--config", "FILE", CONFIG)] = None,
+    seed: Annotated[int | None, o.option(None, "--seed", None, SEED)] = None,
     folder: o.Folder = None,
     force: o.Force = False,
     json: o.Json = False,
@@ -99,27 +92,16 @@ def fit(
     from naysay.reading import read
 
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
-    settings = runs.Settings(
-        training_config(asked, 1),
-        runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(",")),
-        Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma)),
-        held_out,
-        assume,
-        space,
-        None if encoder is None else str(encoder),
-    )
+    schemes = runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
+    how = Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma))
+    weights = None if encoder is None else str(encoder)
+    settings = runs.Settings(training_config(asked, 1), schemes, how, held_out, assume, space, weights)
     with one_voice() as place, new_folder(out, force, runs.is_run) if place.first else nullcontext() as unfinished:
         given = read(**o.reading(asked))
         settings = replace(settings, config=training_config(asked, len(given.comp)))
         silent = quiet or not place.first
-        fitted = runs.fit(
-            given,
-            settings,
-            oracle=given.oracle,
-            progress=False if silent else None,
-            tell=teller(silent or json),
-            processes=join(),
-        )
+        bar, tell = False if silent else None, teller(silent or json)
+        fitted = runs.fit(given, settings, oracle=given.oracle, progress=bar, tell=tell, processes=join())
         if unfinished is None:  # the first process writes
             return
         with told(out):
@@ -150,9 +132,7 @@ def show(about: dict[str, Any], out: Path, json: bool) -> None:
         say_json({"run": str(out), "report": str(out / "report.html"), **found})
         return
     console().print(results_table(about))
-    print(about["verdict"])
-    print(ESTIMATED)
-    print(f"report: {out / 'report.html'}")
+    print(about["verdict"], ESTIMATED, f"report: {out / 'report.html'}", sep="\n")
 
 
 def results_table(about: dict[str, Any]) -> Any:

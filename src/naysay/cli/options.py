@@ -12,26 +12,29 @@ from typing import Annotated, Any
 
 import typer
 
+from naysay.errors import InputError
+
 PANELS = ITEMS, LABELS, SHARING, TRAINING, OUTPUT = "Items", "Labels", "Sharing", "Training", "Output"
 
 
-def option(panel: str, flag: str, metavar: str | None, help: str, **more: Any) -> Any:
-    """An option in a panel of the help; flags without a value, and numbers, need no metavar."""
+def option(panel: str | None, flag: str, metavar: str | None, help: str, **more: Any) -> Any:
+    """An option in a panel of the help (None: the first); flags without a value, and numbers, need no metavar."""
     return typer.Option(flag, metavar=metavar, rich_help_panel=panel, help=help, **more)
 
 
 items, labels, sharing, training, output = (partial(option, panel) for panel in PANELS)
 
 DATA = "A CSV, Parquet, .npz or .npy file, a folder of images, or a known set such as digits (naysay data list)."
-FEATURES = (
-    "Feature columns, one of embeddings, or a pattern such as 'e*'; may be repeated. Else all not named otherwise."
-)
+FEATURES = "Columns of numbers or embeddings, or a pattern such as 'e*'; may be repeated. Else all not named otherwise."
 LABEL = "A column that says what an item is NOT (empty: no label; -1 too, where classes are numbers); may be repeated."
 LABELS_FILE = "Labels in a table of their own, one row per label: --item names the item, --label the class it is not."
 EVERY_CLASS = "What becomes of an item of which every class is said to be wrong."
 DRAWN = (
-    "For experiments: draw labels from the truth: uniform, biased-weak, biased-strong, or published (clcifar10, ...)."
+    "For experiments: draw labels from the truth, uniform, biased-weak, biased-strong or published (clcifar10, ...)."
 )
+TRUE = "Ordinary labels, where known: only for evaluation, never for training."
+FOLDER = "Where known sets lie; else $NAYSAY_DATA, else the cache folder."
+MERGED = 'Take "Cat" and "cat" for one class, written as most are.'
 N_LABELS = "Labels to draw for each item (1), or to take of its annotators' (all)."
 NEIGHBORS = "Neighbours that an item shares with; else 64, fewer in small classes."
 SPACE = "How items are compared; auto: columns standardised, embeddings by angle, large images by principal components."
@@ -41,24 +44,16 @@ Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that nays
 Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 Id = Annotated[str | None, items("--id", "COLUMN", "The column of item ids; else rows are numbered from 0.")]
 Features = Annotated[list[str] | None, items("--features", "COLUMN", FEATURES)]
-Ignore = Annotated[
-    list[str] | None, items("--ignore", "COLUMN", "A column, or a pattern, to leave out; may be repeated.")
-]
-Truth = Annotated[
-    str | None, items("--truth", "COLUMN", "Ordinary labels, where known: only for evaluation, never for training.")
-]
-Folder = Annotated[
-    Path | None, items("--data", "FOLDER", "Where known sets lie; else $NAYSAY_DATA, else the cache folder.")
-]
+Ignore = Annotated[list[str] | None, items("--ignore", "COLUMN", "A column or pattern to leave out; may be repeated.")]
+Truth = Annotated[str | None, items("--truth", "COLUMN", TRUE)]
+Folder = Annotated[Path | None, items("--data", "FOLDER", FOLDER)]
 Label = Annotated[list[str] | None, labels("--label", "COLUMN", LABEL)]
 Labels = Annotated[Path | None, labels("--labels", "FILE", LABELS_FILE)]
 Item = Annotated[str | None, labels("--item", "COLUMN", "In --labels: the column of item ids (else item, or id).")]
 Annotator = Annotated[str | None, labels("--annotator", "COLUMN", "In --labels: the column that says who said so.")]
 Options = Annotated[str | None, labels("--options", "COLUMN", "In --labels: the classes shown, as a|b|c.")]
 Classes = Annotated[str | None, labels("--classes", "A,B,C", "All classes, in order, if labels don't name every one.")]
-MergeSpelling = Annotated[
-    bool, labels("--merge-spelling", None, 'Take "Cat" and "cat" for one class, written as most are.')
-]
+MergeSpelling = Annotated[bool, labels("--merge-spelling", None, MERGED)]
 ContradictionsOption = Annotated[str, labels("--contradictions", "raise|unlabel|keep", EVERY_CLASS)]
 Transition = Annotated[str | None, labels("--transition", "NAME", DRAWN)]
 NLabels = Annotated[int | None, labels("--n-labels", None, N_LABELS, min=1)]
@@ -73,14 +68,13 @@ Force = Annotated[bool, output("--force", None, "Replace what is there already."
 Json = Annotated[bool, output("--json", None, "Print the result as JSON, for machines.")]
 Quiet = Annotated[bool, output("--quiet", None, "Say nothing but the result.")]
 
-# what the library calls what a flag gives; the flag is the same word, but for those of OTHER_FLAGS
+# what the library calls what a flag gives; the flag is the same word, but for one
 ARGUMENTS = (
     *("id", "label", "features", "ignore", "truth", "labels", "item", "annotator", "options", "classes", "data"),
     *("merge_spelling", "contradictions", "transition", "n_labels", "seed", "scheme", "n_neighbors", "alpha", "gamma"),
     *("rounds", "space", "encoder", "assume", "held_out", "force"),
 )
-OTHER_FLAGS = {"n_neighbors": "--neighbors"}
-FLAGS = {name: OTHER_FLAGS.get(name, f"--{name.replace('_', '-')}") for name in ARGUMENTS}
+FLAGS = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {"n_neighbors": "--neighbors"}
 QUOTED = r"""(?<!\w)(?:'[^']*'|"[^"]*")"""  # what a user wrote: it stays as it is
 ARGUMENT = rf"""(?<![\w/\\.-])({"|".join(FLAGS)})=(?:"([^"]*)"|('[^']*'|\w+(?:\.\w+)*)|)"""  # not in a path
 SPOKEN = re.compile(f"{QUOTED}|{ARGUMENT}")
@@ -90,10 +84,9 @@ def in_flags(sentence: str) -> str:
     """A sentence of the library as a user of the command must read it: arguments by their flags."""
 
     def flag(found: re.Match[str]) -> str:
-        name, ours, theirs = found.groups()
+        name, value = found[1], found[2] or found[3]
         if name is None:
             return found[0]
-        value = ours or theirs
         return FLAGS[name] if value in (None, "True") else f"{FLAGS[name]} {value}"
 
     return SPOKEN.sub(flag, sentence)
@@ -115,11 +108,7 @@ def class_names(text: str | None) -> list[str] | None:
 
 def number_or_auto(gamma: str) -> float | str:
     """What --gamma says."""
-    from naysay.errors import InputError
-
-    if gamma == "auto":
-        return gamma
     try:
-        return float(gamma)
+        return gamma if gamma == "auto" else float(gamma)
     except ValueError:
         raise InputError(f"--gamma must be a positive number or auto; got {gamma!r}.") from None

@@ -6,9 +6,10 @@ apostrophe in front.
 
 import json
 import re
+import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,7 @@ from naysay import files
 from naysay.errors import InputError
 from naysay.files import told
 
-# what a spreadsheet takes for a number, not for a formula
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # which a spreadsheet takes for no formula
 WIDTH = 120  # columns of a table that goes to a file or a pipe
 PARQUET = (".parquet", ".pq")
 TABLES = (".csv", *PARQUET)
@@ -50,8 +50,6 @@ def console() -> Any:
 
 def command_line() -> str:
     """The command as it was given, for the record."""
-    import shlex
-
     return shlex.join(["naysay", *sys.argv[1:]])
 
 
@@ -71,13 +69,12 @@ def new_file(path: Path, force: bool, endings: Sequence[str] = ()) -> Iterator[P
 @contextmanager
 def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
     """A folder to fill in the place of `path`; with `force` an old one is replaced, if it is `replaceable`."""
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
         if not force:
             raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
         if not (path.is_dir() and replaceable(path)):
-            raise InputError(
-                f"{path} exists and was not made by this command, so it will not be replaced. Choose another name."
-            )
+            why = "was not made by this command, so it will not be replaced"
+            raise InputError(f"{path} exists and {why}. Choose another name.")
     unfinished = files.beside(path)
     with told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,39 +97,32 @@ def harmless(text: str) -> str:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not NUMBER.fullmatch(text) else text
 
 
-class TableWriter:
-    """Columns by name, block after block, into the file `unfinished`: CSV or Parquet, as the final `path` ends."""
+def write_table(unfinished: Path, path: Path, blocks: Iterable[Mapping[str, Any]]) -> int:
+    """Write blocks of rows to `unfinished`, CSV or Parquet as the final `path` ends; how many rows there were.
 
-    def __init__(self, unfinished: Path, path: Path) -> None:
-        self.unfinished, self.path, self.parquet = unfinished, path, path.suffix.lower() in PARQUET
-        self.writer: Any = None
+    A block is columns by name: each a list of text or an array of numbers, all of one length.
+    """
+    import pyarrow as pa
+    from pyarrow import csv, parquet
 
-    def __enter__(self) -> "TableWriter":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.writer is not None:
-            with told(self.path):
-                self.writer.close()
-
-    def write(self, columns: Mapping[str, Any]) -> None:
-        """Add rows: each column is a list of text or an array of numbers, all of one length."""
-        import pyarrow as pa
-
-        if not self.parquet:
-            columns = {harmless(name): _harmless_column(values) for name, values in columns.items()}
-        table = pa.table({name: pa.array(values) for name, values in columns.items()})
-        with told(self.path):
-            if self.writer is None:
-                self.writer = self._open(table.schema)
-            self.writer.write_table(table)
-
-    def _open(self, schema: Any) -> Any:
-        from pyarrow import csv, parquet
-
-        return (parquet.ParquetWriter if self.parquet else csv.CSVWriter)(self.unfinished, schema)
+    kind = parquet.ParquetWriter if path.suffix.lower() in PARQUET else csv.CSVWriter
+    writer, count = None, 0
+    try:
+        for columns in blocks:
+            if kind is csv.CSVWriter:
+                table = pa.table({harmless(name): _harmless_column(values) for name, values in columns.items()})
+            else:
+                table = pa.table(dict(columns))
+            with told(path):
+                writer = writer or kind(unfinished, table.schema)
+                writer.write_table(table)
+            count += len(table)
+    finally:
+        if writer is not None:
+            with told(path):
+                writer.close()
+    return count
 
 
 def _harmless_column(values: Any) -> Any:
-    text = len(values) > 0 and isinstance(values[0], str)
-    return [harmless(value) if isinstance(value, str) else value for value in values] if text else values
+    return [harmless(value) for value in values] if isinstance(values, list) else values

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from naysay.cli import options as o
-from naysay.cli.output import TABLES, TableWriter, new_file, note, say_json
+from naysay.cli.output import TABLES, new_file, note, say_json, write_table
 from naysay.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -40,39 +40,47 @@ def predict(
     """
     from naysay.runs import Run
 
-    count = 0
     with new_file(out, force, TABLES) as unfinished:
         trained = Run.load(run)
-        with TableWriter(unfinished, out) as table:
-            for ids, x in _blocks(trained, data, id, folder, quiet):
-                numbers, p = trained.predict(x)
-                columns = {"id": ids, "prediction": [trained.classes[k] for k in numbers.tolist()]}
-                table.write(columns | {f"p_{name}": p[:, k].numpy() for k, name in enumerate(trained.classes)})
-                count += len(ids)
+        count = write_table(unfinished, out, _predicted(trained, data, _blocks(trained, data, id, folder, quiet)))
     if json:
         say_json({"predictions": str(out), "rows": count, "classes": list(trained.classes)})
     elif not quiet:
         print(f"{count:,} predictions: {out}")
 
 
+def _predicted(run: "Run", source: str, blocks: Iterator[Block]) -> Iterator[dict[str, Any]]:
+    """The columns of the output, for each block of items; rows of another shape than the run's are refused."""
+    wanted = tuple(run.about["input"]["shape"])
+    for ids, x in blocks:
+        if x.shape[1:] != wanted:
+            got = f"holds rows of shape {x.shape[1:]}, and the model was trained on {wanted}"
+            raise InputError(f"{source} {got}. Give data like that of fit.")
+        numbers, p = run.predict(x)
+        columns = {"id": ids, "prediction": [run.classes[k] for k in numbers.tolist()]}
+        yield columns | {f"p_{name}": p[:, k].numpy() for k, name in enumerate(run.classes)}
+
+
 def _blocks(run: "Run", data: str, id: str | None, folder: Path | None, quiet: bool) -> Iterator[Block]:
-    """The items of DATA in blocks, shaped as the run's were."""
+    """The items of DATA in blocks."""
+    import numpy as np
+
     from naysay import datasets
     from naysay.reading import known_set
 
     wanted, path = run.about["input"], Path(data)
     if (known := known_set(data, folder, whole=id is None)) is not None:
-        yield _checked(run, [str(i) for i in range(len(known.x_test))], known.x_test, data)
+        yield [str(i) for i in range(len(known.x_test))], known.x_test
     elif path.is_dir():
         if wanted["kind"] != "images":
-            raise InputError(
-                f"{data} is a folder of images, and the run was made from a table of {wanted['shape'][0]} columns."
-            )
-        items = datasets.from_folder(path, size=(wanted["shape"][0], wanted["shape"][1]))
-        yield _checked(run, items.ids.tolist(), _coloured(items.x, wanted["shape"]), data)
+            made_from = f"a table of {wanted['shape'][0]} columns"
+            raise InputError(f"{data} is a folder of images, and the run was made from {made_from}.")
+        items = datasets.from_folder(path, size=tuple(wanted["shape"][:2]))
+        coloured = items.x.ndim == 3 and len(wanted["shape"]) == 3  # the run's images were, and all of these are grey
+        yield items.ids.tolist(), np.repeat(items.x[..., None], 3, axis=3) if coloured else items.x
     elif path.suffix.lower() in (".npy", ".npz"):
         items = datasets.read_arrays(path, id=id or wanted["id"], features=wanted["array"])
-        yield _checked(run, items.ids.tolist(), items.x, data)
+        yield items.ids.tolist(), items.x
     else:
         yield from _table(run, path, id, quiet)
 
@@ -81,6 +89,7 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
     import numpy as np
 
     from naysay.datasets.columns import header, read_blocks
+    from naysay.words import few
 
     wanted, columns = run.about["input"], header(path)
     if wanted["kind"] != "table" or not wanted["columns"]:
@@ -89,9 +98,8 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
     features = wanted["columns"]
     missing = [name for name in features if name not in columns]
     if missing:
-        raise InputError(
-            f"{path} lacks the columns {_few(list(map(repr, missing)))}, which the model was trained on. Add them."
-        )
+        named = few(map(repr, missing), 5)
+        raise InputError(f"{path} lacks the columns {named}, which the model was trained on. Add them.")
     if id is not None and id not in columns:
         raise unknown(f"column of {path}", id, columns)
     key = id or (wanted["id"] if wanted["id"] in columns else None)
@@ -99,42 +107,16 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
         if key is None and wanted["id"]:
             note(f"note: {path} has no column {wanted['id']!r}, so ids are row numbers; pass --id to name one")
         if others := [name for name in columns if name not in features and name != key]:
-            note(f"note: columns that are not used: {_few(others)}")
-    seen: set[Any] = set()
-    start = 0
+            note(f"note: columns that are not used: {few(others, 5)}")
+    seen: set[str] = set()
     for _, texts, values in read_blocks(path, [] if key is None else [key], features, lists=wanted["lists"]):
-        x = np.concatenate(values, 1)
+        x, start = np.concatenate(values, 1), len(seen)
         ids = list(map(str, range(start, start + len(x)))) if key is None else texts[key].tolist()
-        _refuse_twice(path, key, ids, seen)
-        start += len(x)
-        yield _checked(run, ids, x, str(path))
-    if not start:
+        for name in ids:
+            if not isinstance(name, str) or name in seen:
+                what = f"{name!r} more than once" if isinstance(name, str) else "an empty cell or a list"
+                raise InputError(f"{path} has {what} in its id column {key!r}. Give every item its own id.")
+            seen.add(name)
+        yield ids, x
+    if not seen:
         raise InputError(f"{path} has a header but no rows. Give one row per item.")
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
-def _refuse_twice(path: Path, key: str | None, ids: list[Any], seen: set[Any]) -> None:
-    for name in ids:
-        if not isinstance(name, str) or name in seen:
-            what = f"{name!r} more than once" if isinstance(name, str) else "an empty cell or a list"
-            raise InputError(f"{path} has {what} in its id column {key!r}. Give every item its own id.")
-        seen.add(name)
-
-
-def _checked(run: "Run", ids: list[str], x: Any, source: str) -> Block:
-    got, wanted = tuple(x.shape[1:]), tuple(run.about["input"]["shape"])
-    if got != wanted:
-        raise InputError(
-            f"{source} holds rows of shape {got}, and the model was trained on {wanted}. Give data like that of fit."
-        )
-    return ids, x
-
-
-def _coloured(x: Any, shape: list[int]) -> Any:
-    """Grey images as red, green and blue where the run's images were coloured."""
-    import numpy as np
-
-    return np.repeat(x[..., None], 3, axis=3) if x.ndim == 3 and len(shape) == 3 else x

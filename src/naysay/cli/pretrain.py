@@ -1,46 +1,36 @@
 """`naysay pretrain`: an encoder from images alone, for the space in which labels are shared."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from naysay.cli import options as o
 from naysay.cli.output import command_line, note, say_json
+from naysay.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from naysay.processes import Processes
+    Score = Callable[[nn.Module], float]
 
+learning = partial(o.option, None)  # these stand in the first panel of the help
+BATCH = "Images in a step; else the method's own (128 and 512)."
+SECONDS = "Stop after the epoch in which they run out; call again to go on."
+KNN_EVERY = "Epochs between two looks at kNN accuracy, where the truth is known."
 KNN = 200  # neighbours of the accuracy on the side, as self-supervised work reports it
 
 
 def pretrain(
     data: o.Data,
     *,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="FOLDER", rich_help_panel=o.OUTPUT, help="The folder to make, or to continue in."
-        ),
-    ],
-    method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="fastsiam, or simsiam as published.")
-    ] = "fastsiam",
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Else the method's own (200 and 800).")] = None,
-    batch: Annotated[
-        int | None, typer.Option("--batch", min=2, help="Images in a step; else the method's own (128 and 512).")
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", help="Stop after the epoch in which they run out; call again to go on.")
-    ] = None,
-    knn_every: Annotated[
-        int,
-        typer.Option("--knn-every", min=1, help="Epochs between two looks at kNN accuracy, where the truth is known."),
-    ] = 20,
-    save_every: Annotated[int, typer.Option("--save-every", min=1, help="Epochs between two checkpoints.")] = 20,
+    out: Annotated[Path, o.output("--out", "FOLDER", "The folder to make, or to continue in.")],
+    method: Annotated[str, learning("--method", "NAME", "fastsiam, or simsiam as published.")] = "fastsiam",
+    epochs: Annotated[int | None, learning("--epochs", None, "Else the method's own (200 and 800).", min=1)] = None,
+    batch: Annotated[int | None, learning("--batch", None, BATCH, min=2)] = None,
+    seconds: Annotated[float | None, learning("--seconds", None, SECONDS)] = None,
+    knn_every: Annotated[int, learning("--knn-every", None, KNN_EVERY, min=1)] = 20,
+    save_every: Annotated[int, learning("--save-every", None, "Epochs between two checkpoints.", min=1)] = 20,
     seed: o.Seed = 0,
     folder: o.Folder = None,
     json: o.Json = False,
@@ -66,8 +56,7 @@ def pretrain(
           --out encoders/cifar10
     """
     from naysay import features
-    from naysay.errors import InputError, unknown
-    from naysay.learning import RECIPES, configure
+    from naysay.learning import RECIPES, configure, environment
     from naysay.processes import join, one_voice
 
     with one_voice() as place:
@@ -93,39 +82,29 @@ def pretrain(
         )
     if not place.first:
         return
-    last = trained.curve[-1]
-    seconds_in_all = round(sum(line["seconds"] for line in trained.curve), 2)
-    told = {"finished": trained.finished, "epochs": len(trained.curve), **last, "seconds": seconds_in_all}
-    result = {"folder": str(out), **told}
+    last, spent = trained.curve[-1], round(sum(line["seconds"] for line in trained.curve), 2)
+    told = {"folder": str(out), "finished": trained.finished, "epochs": len(trained.curve), **last, "seconds": spent}
+    end = f"stopped after epoch {len(trained.curve)} of {config.epochs}; the same call goes on"
     if trained.finished:
+        made = environment(place.device, place.size)
         card = {
             **about,
             "method": method,
             "epochs": config.epochs,
             "knn": last.get("knn"),
-            "seconds": seconds_in_all,
+            "seconds": spent,
             "config": trained.config.as_dict(),
             "command": command_line(),
-            **_origin(place),
+            "hardware": made["hardware"],
+            "versions": made["versions"],
+            "date": made["started"],
         }
+        end = told["encoder"] = str(out / "encoder.safetensors")
         features.save_encoder(out / "encoder.safetensors", trained.encoder, card)
-        result["encoder"] = str(out / "encoder.safetensors")
     if json:
-        say_json(result)
+        say_json(told)
     else:
-        end = (
-            result.get("encoder")
-            or f"stopped after epoch {len(trained.curve)} of {config.epochs}; the same call goes on"
-        )
         print(end)
-
-
-def _origin(place: "Processes") -> dict[str, Any]:
-    """On what, with what and when an encoder was made, for its card."""
-    from naysay.learning import environment
-
-    made = environment(place.device, place.size)
-    return {"hardware": made["hardware"], "versions": made["versions"], "date": made["started"]}
 
 
 def _tell(epochs: int) -> Callable[[dict[str, Any]], None]:
@@ -135,45 +114,36 @@ def _tell(epochs: int) -> Callable[[dict[str, Any]], None]:
         nonlocal spent
         spent += line["seconds"]
         knn = f", kNN accuracy {100 * line['knn']:.1f} % (needs the truth)" if "knn" in line else ""
-        note(
-            f"epoch {line['epoch']} of {epochs}: loss {line['loss']:.4f}, spread {line['spread']:.3f}, "
-            f"{spent:.0f} s{knn}"
-        )
+        figures = f"loss {line['loss']:.4f}, spread {line['spread']:.3f}, {spent:.0f} s{knn}"
+        note(f"epoch {line['epoch']} of {epochs}: {figures}")
 
     return tell
 
 
-def _images(
-    data: str, folder: Path | None, seed: int
-) -> "tuple[Tensor, Callable[[nn.Module], float] | None, dict[str, Any]]":
+def _images(data: str, folder: Path | None, seed: int) -> "tuple[Tensor, Score | None, dict[str, Any]]":
     """The images, the kNN accuracy of an encoder where the truth is known, and what to say of the data on the card."""
     import numpy as np
 
     from naysay import datasets, selection
-    from naysay.errors import InputError
     from naysay.reading import known_set
 
     known = known_set(data, folder)
     if known is not None:
-        score = _oracle(known.x_train, known.y_train, known.x_test, known.y_test)
-        return (
-            _stacked(known.x_train),
-            score,
-            {"data": known.name, "hash": known.fingerprint, "images": len(known.x_train)},
-        )
+        about = {"data": known.name, "hash": known.fingerprint, "images": len(known.x_train)}
+        images = _stacked(known.x_train)
+        return images, _oracle(images, known.y_train, _stacked(known.x_test), known.y_test), about
     items = datasets.from_folder(data) if Path(data).is_dir() else datasets.read_arrays(data)
     about = {"data": data, "hash": items.fingerprint, "images": len(items.x)}
     if items.x.ndim < 3:
-        raise InputError(
-            f"pretraining is for images, (n, H, W) or (n, H, W, C); {data} holds rows of shape "
-            f"{tuple(items.x.shape[1:])}."
-        )
+        got = f"{data} holds rows of shape {tuple(items.x.shape[1:])}"
+        raise InputError(f"pretraining is for images, (n, H, W) or (n, H, W, C); {got}.")
+    images = _stacked(items.x)
     if items.y_true is None:
-        return _stacked(items.x), None, about
+        return images, None, about
     # the names of subfolders are the truth: a tenth of the images asks the others
     y_true = np.unique(items.y_true.astype(np.str_), return_inverse=True)[1]
-    rows, held = (part.numpy() for part in selection.hold_out(len(y_true), 0.1, seed))
-    return _stacked(items.x), _oracle(items.x[rows], y_true[rows], items.x[held], y_true[held]), about
+    rows, held = selection.hold_out(len(y_true), 0.1, seed)
+    return images, _oracle(images[rows], y_true[rows.numpy()], images[held], y_true[held.numpy()]), about
 
 
 def _stacked(x: Any) -> "Tensor":
@@ -185,16 +155,15 @@ def _stacked(x: Any) -> "Tensor":
     return torch.from_numpy(np.require(x if x.ndim == 4 else x[..., None], requirements=["C", "W"]))
 
 
-def _oracle(x: Any, y_true: Any, x_test: Any, y_test: Any) -> "Callable[[nn.Module], float]":
+def _oracle(train: "Tensor", y_true: Any, test: "Tensor", y_test: Any) -> "Score":
     import torch
 
     from naysay.features import embed, oracle_knn_accuracy
 
-    train, test, truth = _stacked(x), _stacked(x_test), (torch.from_numpy(y_true), torch.from_numpy(y_test))
+    truth, asked = torch.from_numpy(y_true), torch.from_numpy(y_test)
 
     def score(encoder: "nn.Module") -> float:
-        return oracle_knn_accuracy(
-            embed(encoder, train), truth[0], embed(encoder, test), truth[1], k=min(KNN, len(train))
-        )
+        near = embed(encoder, train), truth, embed(encoder, test), asked
+        return oracle_knn_accuracy(*near, k=min(KNN, len(train)))
 
     return score

@@ -5,7 +5,7 @@
     items = read("flowers.csv", id="name", label="not_label")
 
 A named set lies as one npz file in the data folder (`store`). Where it does not, its published files are brought there
-(`download`) as the table says (`catalog`) and decoded (`formats`). One's own data goes through `tables`, `images` or
+(`download`) as the table says (`catalog`) and decoded (`formats`). One's own data goes through `columns`, `images` or
 `arrays`; `naysay.read` makes labels of the texts that come with it.
 """
 
@@ -18,27 +18,14 @@ import numpy as np
 from naysay.datasets import store
 from naysay.datasets.arrays import read_arrays
 from naysay.datasets.catalog import CATALOG, Entry
+from naysay.datasets.columns import read_columns, read_table
 from naysay.datasets.dataset import Dataset, Items, faults, from_arrays
 from naysay.datasets.download import Source, fetch
 from naysay.datasets.images import from_folder
-from naysay.datasets.tables import read_columns, read_table
 from naysay.errors import InputError, unknown
 
-__all__ = [
-    "CATALOG",
-    "NAMES",
-    "Dataset",
-    "Entry",
-    "Items",
-    "Source",
-    "data_folder",
-    "from_folder",
-    "load",
-    "read",
-    "read_arrays",
-    "read_columns",
-    "read_table",
-]
+__all__ = ["CATALOG", "NAMES", "Dataset", "Entry", "Items", "Source"]
+__all__ += ["data_folder", "from_folder", "load", "read", "read_arrays", "read_columns", "read_table"]
 
 NAMES = tuple(CATALOG)
 data_folder = store.folder
@@ -49,10 +36,9 @@ def load(name: str = "digits", data: str | PathLike[str] | None = None) -> Datas
     if name not in CATALOG:
         raise unknown("dataset", name, CATALOG)
     entry = CATALOG[name]
-    if entry.decode and not entry.sources:
+    if entry.embedded and entry.decode:
         return from_arrays(name, {**entry.decode(), "classes": np.array(entry.classes)})
-    folder = store.folder(data)
-    path = folder / f"{name}.npz"
+    path = store.folder(data) / f"{name}.npz"
     if not path.exists():
         _make(name, entry, path)
     return store.read(path, name, entry.shape)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from naysay.datasets.dataset import Array, Items, Texts, unfinite_row
+from naysay.datasets.dataset import Array, Items, Texts, numbered, unfinite_row
 from naysay.datasets.store import UNREADABLE, read_npz
 from naysay.errors import InputError, unknown
 
@@ -26,23 +26,18 @@ def read_arrays(
     """The instances in a `.npy` or `.npz` file; `id`, `label`, `features` and `truth` name arrays of the latter."""
     path = Path(path)
     if path.suffix.lower() == ".npy":
-        return _items(path, read_npy(path), None, None, None)
+        return _items(path, read_npy(path))
     arrays = read_npz(path)
     for name in (id, label, features, truth):
         if name is not None and name not in arrays:
             raise unknown(f"array of {path}", name, arrays)
-    x = arrays[features] if features else _first(arrays, "x", "x_train")
+    x = arrays[features] if features else arrays.get("x", arrays.get("x_train"))
     if x is None:
-        raise InputError(
-            f"{path} must hold an array x; got {', '.join(arrays) or 'nothing'}. Name the instances with features=."
-        )
+        got = ", ".join(arrays) or "nothing"
+        raise InputError(f"{path} must hold an array x; got {got}. Name the instances with features=.")
     ids = arrays[id] if id else arrays.get("ids")
-    labels = arrays[label] if label else _first(arrays, "labels", "comp_train")
+    labels = arrays[label] if label else arrays.get("labels", arrays.get("comp_train"))
     return _items(path, x, ids, labels, arrays[truth] if truth else None)
-
-
-def _first(arrays: dict[str, Array], *names: str) -> Array | None:
-    return next((arrays[name] for name in names if name in arrays), None)
 
 
 def read_npy(path: str | PathLike[str]) -> Array:
@@ -57,28 +52,25 @@ def read_npy(path: str | PathLike[str]) -> Array:
     return x
 
 
-def _items(path: Path, x: Array, ids: Array | None, labels: Array | None, truth: Array | None) -> Items:
+def _items(
+    path: Path, x: Array, ids: Array | None = None, labels: Array | None = None, truth: Array | None = None
+) -> Items:
     if x.ndim not in (2, 3, 4) or x.size == 0 or x.dtype.kind not in "iufb":
         raise InputError(f"{path} must hold numbers (n, d) or images (n, H, W[, C]); got {x.dtype} of shape {x.shape}.")
     if x.ndim > 2 and x.dtype != np.uint8:
-        way_out = "Convert them, or flatten to (n, d)."
-        raise InputError(f"{path} must hold images as uint8, 0 to 255; got {x.dtype} of shape {x.shape}. {way_out}")
-    row = unfinite_row(x)
-    if row is not None:
-        way_out = "Mend it, or leave the row out."
-        raise InputError(f"{path} must hold finite numbers; got nan or inf in row {row}. {way_out}")
+        got = f"{x.dtype} of shape {x.shape}. Convert them, or flatten to (n, d)"
+        raise InputError(f"{path} must hold images as uint8, 0 to 255; got {got}.")
+    if (row := unfinite_row(x)) is not None:
+        got = f"nan or inf in row {row}"
+        raise InputError(f"{path} must hold finite numbers; got {got}. Mend it, or leave the row out.")
     if x.ndim == 2 and x.dtype.kind != "f":
         x = x.astype(np.float32)
-    names = np.arange(len(x)).astype(np.str_) if ids is None else ids.astype(np.str_)
-    if names.shape != (len(x),) or len(np.unique(names)) != len(x):
-        different = len(np.unique(names))
+    names = numbered(len(x)) if ids is None else ids.astype(np.str_).astype(object)
+    different = len(set(names.flat))
+    if names.shape != (len(x),) or different != len(x):
         raise InputError(f"{path} must hold one id per row, all different; got {different} for {len(x)} rows.")
-    return Items(
-        ids=names.astype(object),
-        x=x,
-        labels=None if labels is None else _texts(path, labels, len(x)).reshape(len(x), -1),
-        y_true=None if truth is None else _texts(path, truth, len(x)),
-    )
+    given = None if labels is None else _texts(path, labels, len(x)).reshape(len(x), -1)
+    return Items(names, x, given, None if truth is None else _texts(path, truth, len(x)))
 
 
 def _texts(path: Path, labels: Array, n: int) -> Texts:

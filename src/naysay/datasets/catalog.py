@@ -4,7 +4,7 @@ SHA-256 sums are of the published originals, each found alike in several indepen
 have none that could be had with certainty (None): `formats` says what their files must prove instead.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,6 +13,7 @@ from naysay.datasets.dataset import Array
 from naysay.datasets.download import Source
 
 Decode = Callable[..., dict[str, Array]]
+KRIZHEVSKY = "Krizhevsky, Learning multiple layers of features from tiny images, 2009"
 
 
 @dataclass(frozen=True)
@@ -27,32 +28,42 @@ class Entry:
     licence: str
     citation: str
     decode: Decode | None  # None: made elsewhere, only read from the data folder
-    sources: tuple[Source, ...] = ()  # none: the set is embedded
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def embedded(self) -> bool:
+        return self.decode is not None and not self.sources
 
 
 def _mnist(title: str, classes: tuple[str, ...], licence: str, citation: str, sources: tuple[Source, ...]) -> Entry:
     return Entry(title, (28, 28), 60_000, 10_000, classes, licence, citation, formats.decode_idx, sources)
 
 
-def _cifar(title: str, classes: tuple[str, ...], citation: str, decode: Decode, *sources: Source) -> Entry:
-    return Entry(title, (32, 32, 3), 50_000, 10_000, classes, "none stated", citation, decode, sources)
+def _cifar(title: str, classes: tuple[str, ...], decode: Decode, *sources: Source, by: str = KRIZHEVSKY) -> Entry:
+    return Entry(title, (32, 32, 3), 50_000, 10_000, classes, "none stated", by, decode, sources)
+
+
+def _cifar_file(n: int, total: str) -> Source:
+    file = f"cifar-{n}-python.tar.gz"
+    return Source(file, (f"https://www.cs.toronto.edu/~kriz/{file}",), total)
 
 
 def _idx(name: str, homes: tuple[str, ...], *sums: str) -> tuple[Source, ...]:
     files = [f"{part}-{what}-ubyte.gz" for part in ("train", "t10k") for what in ("images-idx3", "labels-idx1")]
-    return tuple(
-        Source(f"{name}/{file}", tuple(home + file for home in homes), total)
-        for file, total in zip(files, sums, strict=True)
-    )
+    pairs = zip(files, sums, strict=True)
+    return tuple(Source(f"{name}/{file}", tuple(home + file for home in homes), total) for file, total in pairs)
 
 
-def _annotated(file: str, base: Entry, title: str, citation: str, noise: float, key: str, *mirrors: str) -> Entry:
+def _annotated(
+    name: str, base: Entry, noise: float, key: str, *, who: str, citation: str, mirrors: Sequence[str] = ()
+) -> Entry:
     """The set `base` with labels that somebody gave: a file on Google Drive under `key`, and perhaps elsewhere."""
-    drive = f"https://drive.usercontent.google.com/download?id={key}&export=download&confirm=t"
+    drive, file = f"https://drive.usercontent.google.com/download?id={key}&export=download&confirm=t", f"{name}.pkl"
     labels = Source(file, (drive, *(mirror + file for mirror in mirrors)), None)
     assert base.decode is not None
+    title = f"cifar{len(base.classes)} with three complementary labels by {who}"
     decode = partial(formats.decode_annotated, base=base.decode, noise=noise)
-    return _cifar(title, base.classes, citation, decode, labels, *base.sources)
+    return _cifar(title, base.classes, decode, labels, *base.sources, by=citation)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -79,14 +90,10 @@ ALPAYDIN = "Alpaydin and Kaynak, Optical recognition of handwritten digits, UCI,
 LECUN = "LeCun, Bottou, Bengio and Haffner, Gradient-based learning applied to document recognition, 1998"
 XIAO = "Xiao, Rasul and Vollgraf, Fashion-MNIST, arXiv 1708.07747"
 CLANUWAT = "Clanuwat et al., Deep learning for classical Japanese literature, arXiv 1812.01718"
-KRIZHEVSKY = "Krizhevsky, Learning multiple layers of features from tiny images, 2009"
 CLIMAGE = "Wang et al., CLImage: human-annotated datasets for complementary-label learning, arXiv 2305.08295"
-ACLIMAGE = (
-    "The unexplored potential of vision-language models for generating ... complementary-label learning data, "
-    "openreview LDN9Cy1qKa"
-)
+POTENTIAL = "The unexplored potential of vision-language models for generating ... complementary-label learning data"
+ACLIMAGE = f"{POTENTIAL}, openreview LDN9Cy1qKa"
 
-TORONTO = "https://www.cs.toronto.edu/~kriz/"
 S3 = "https://clcifar.s3.us-west-2.amazonaws.com/"
 MNIST_FILES = _idx(
     "mnist",
@@ -115,46 +122,26 @@ KMNIST_FILES = _idx(
     "edd7a857845ad6bb1d0ba43fe7e794d164fe2dce499a1694695a792adfac43c5",
     "20bb9a0ef54c7db3efc55a92eef5582c109615df22683c380526788f98e42a1c",
 )
-CIFAR_10_FILE, CIFAR_100_FILE = (
-    Source(file, (TORONTO + file,), total)
-    for file, total in (
-        ("cifar-10-python.tar.gz", "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce"),
-        ("cifar-100-python.tar.gz", "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7"),
-    )
-)
-CIFAR10 = _cifar("photographs, 32 x 32", CIFAR_10, KRIZHEVSKY, formats.decode_cifar10, CIFAR_10_FILE)
-CIFAR20 = _cifar("CIFAR-100 under CLCIFAR20's 20 classes", CIFAR_20, KRIZHEVSKY, formats.decode_cifar20, CIFAR_100_FILE)
-PEOPLE, LLAVA = "with three complementary labels by people", "with three complementary labels by LLaVA"
+CIFAR_10_FILE = _cifar_file(10, "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce")
+CIFAR_100_FILE = _cifar_file(100, "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7")
+CIFAR10 = _cifar("photographs, 32 x 32", CIFAR_10, formats.decode_cifar10, CIFAR_10_FILE)
+CIFAR20 = _cifar("CIFAR-100 under CLCIFAR20's 20 classes", CIFAR_20, formats.decode_cifar20, CIFAR_100_FILE)
+STANDARD = "CIFAR-100 under its published 20 superclasses"
+DIGITS, PARTIAL = "handwritten digits, 8 x 8, embedded", "kmnist's first 7,011 training images"
+_by_people = partial(_annotated, who="people", citation=CLIMAGE, mirrors=(S3,))
+_by_llava = partial(_annotated, who="LLaVA", citation=ACLIMAGE)
 
 CATALOG: dict[str, Entry] = {
-    "digits": Entry(
-        "handwritten digits, 8 x 8, embedded", (8, 8), 1_442, 355, TEN, "CC BY 4.0", ALPAYDIN, formats.decode_digits
-    ),
+    "digits": Entry(DIGITS, (8, 8), 1_442, 355, TEN, "CC BY 4.0", ALPAYDIN, formats.decode_digits),
     "mnist": _mnist("handwritten digits, 28 x 28", TEN, "CC BY-SA 3.0", LECUN, MNIST_FILES),
     "fashion-mnist": _mnist("clothes, 28 x 28", CLOTHES, "MIT", XIAO, FASHION_FILES),
     "kmnist": _mnist("cursive Japanese characters, 28 x 28", KUZUSHIJI, "CC BY-SA 4.0", CLANUWAT, KMNIST_FILES),
-    "kmnist-partial": Entry(
-        "kmnist's first 7,011 training images", (28, 28), 7_011, 10_000, TEN, "CC BY-SA 4.0", CLANUWAT, None
-    ),
+    "kmnist-partial": Entry(PARTIAL, (28, 28), 7_011, 10_000, TEN, "CC BY-SA 4.0", CLANUWAT, None),
     "cifar10": CIFAR10,
     "cifar20": CIFAR20,
-    "cifar20-standard": _cifar(
-        "CIFAR-100 under its published 20 superclasses",
-        CIFAR_20_STANDARD,
-        KRIZHEVSKY,
-        formats.decode_cifar20_standard,
-        CIFAR_100_FILE,
-    ),
-    "clcifar10": _annotated(
-        "clcifar10.pkl", CIFAR10, f"cifar10 {PEOPLE}", CLIMAGE, 0.0393, "1uNLqmRUkHzZGiSsCtV2-fHoDbtKPnVt2", S3
-    ),
-    "clcifar20": _annotated(
-        "clcifar20.pkl", CIFAR20, f"cifar20 {PEOPLE}", CLIMAGE, 0.0281, "1PhZsyoi1dAHDGlmB4QIJvDHLf_JBsFeP", S3
-    ),
-    "aclcifar10": _annotated(
-        "aclcifar10.pkl", CIFAR10, f"cifar10 {LLAVA}", ACLIMAGE, 0.0023, "1Tn4-sidFRtJ_Q0M9EJXnUxeodp_hO-wF"
-    ),
-    "aclcifar20": _annotated(
-        "aclcifar20.pkl", CIFAR20, f"cifar20 {LLAVA}", ACLIMAGE, 0.0090, "12MVz5gRKKXrznELt3NholwAmnvvCVJGh"
-    ),
+    "cifar20-standard": _cifar(STANDARD, CIFAR_20_STANDARD, formats.decode_cifar20_standard, CIFAR_100_FILE),
+    "clcifar10": _by_people("clcifar10", CIFAR10, 0.0393, "1uNLqmRUkHzZGiSsCtV2-fHoDbtKPnVt2"),
+    "clcifar20": _by_people("clcifar20", CIFAR20, 0.0281, "1PhZsyoi1dAHDGlmB4QIJvDHLf_JBsFeP"),
+    "aclcifar10": _by_llava("aclcifar10", CIFAR10, 0.0023, "1Tn4-sidFRtJ_Q0M9EJXnUxeodp_hO-wF"),
+    "aclcifar20": _by_llava("aclcifar20", CIFAR20, 0.0090, "12MVz5gRKKXrznELt3NholwAmnvvCVJGh"),
 }

@@ -65,6 +65,11 @@ class Items:
         return content_hash({"ids": self.ids, "x": self.x, "labels": self.labels})
 
 
+def numbered(n: int) -> Texts:
+    """The ids of items that have none: their row numbers, from 0, as text."""
+    return np.array([str(i) for i in range(n)], object)
+
+
 def content_hash(arrays: Mapping[str, Array | None]) -> str:
     """SHA-256 (hex) of named arrays, the same on every machine, whatever file or memory layout they come from."""
     digest = hashlib.sha256()
@@ -80,10 +85,8 @@ def content_hash(arrays: Mapping[str, Array | None]) -> str:
 
 def from_arrays(name: str, arrays: Mapping[str, Array]) -> Dataset:
     """The Dataset of arrays without `faults`; labels become int64."""
-    integers = {
-        key: arrays[key].astype(np.int64, copy=False) for key in ("y_train", "y_test", "comp_train") if key in arrays
-    }
-    return Dataset(name, **{**arrays, **integers})
+    given = arrays.keys() & {"y_train", "y_test", "comp_train"}
+    return Dataset(name, **{**arrays, **{key: arrays[key].astype(np.int64, copy=False) for key in given}})
 
 
 def faults(arrays: Mapping[str, Array], shape: tuple[int, ...] | None = None) -> Iterator[str]:
@@ -101,8 +104,8 @@ def faults(arrays: Mapping[str, Array], shape: tuple[int, ...] | None = None) ->
             yield f"x_{split} must be (n, {', '.join(map(str, shape)) or 'd'}); got shape {x.shape}"
         elif x.dtype != np.uint8 and x.dtype.kind != "f":
             yield f"x_{split} must be uint8 images or floats; got {x.dtype}"
-        elif unfinite_row(x) is not None:
-            yield f"x_{split} must be finite; row {unfinite_row(x)} holds NaN or inf"
+        elif (row := unfinite_row(x)) is not None:
+            yield f"x_{split} must be finite; row {row} holds NaN or inf"
         else:
             yield from _label_faults(f"y_{split}", arrays[f"y_{split}"], (len(x),), 0, len(classes))
     if "comp_train" in arrays:

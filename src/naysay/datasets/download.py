@@ -39,14 +39,18 @@ def fetch(source: Source, folder: Path, name: str) -> Path:
     """The path of `source` in the data folder, downloaded if it is not there; `name` is the set it is needed for."""
     path = folder / "originals" / source.file
     if not path.exists():
-        with _locked(path):
+        from filelock import FileLock
+
+        with files.told(path.parent, WAY_OUT):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(path.with_name(f".{path.name}.lock")).acquire()
+        with lock:
             if not path.exists():  # another process may have brought it while this one waited
                 _download(source, path, f"put it at {path}, or put a ready {name}.npz in {folder}")
                 return path
     if source.sha256 and source.sha256 != (got := sha256(path)):
-        raise InputError(
-            f"{path} has the SHA-256 {got}, not the published {source.sha256}. Delete it to download it again."
-        )
+        wrong = f"the SHA-256 {got}, not the published {source.sha256}"
+        raise InputError(f"{path} has {wrong}. Delete it to download it again.")
     return path
 
 
@@ -116,21 +120,6 @@ def _connect(url: str, part: Path, have: int) -> None:
                 raise ConnectionError(f"the connection broke after {file.tell()} of {whole} bytes")
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """One process at a time, for what is done to the file `path`."""
-    from filelock import FileLock
-
-    with files.told(path.parent, WAY_OUT):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path.with_name(f".{path.name}.lock"))
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
@@ -138,13 +127,12 @@ def _size(path: Path) -> int:
 @contextmanager
 def _progress(label: str, done: int, total: int | None) -> Iterator[Callable[[int], None]]:
     """A progress bar on the terminal, silent elsewhere; gives the function that moves it on by so many bytes."""
-    if not wanted():
-        yield lambda n: None
-        return
     from rich import progress
 
     text, amount = progress.TextColumn("{task.description}"), progress.DownloadColumn()
     speed, left = progress.TransferSpeedColumn(), progress.TimeRemainingColumn()
-    with bar(text, progress.BarColumn(), amount, speed, left) as shown:
+    shown = bar(text, progress.BarColumn(), amount, speed, left)
+    shown.disable = not wanted()
+    with shown:
         task = shown.add_task(label, total=total, completed=done)
         yield lambda n: shown.advance(task, n)

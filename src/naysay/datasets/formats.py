@@ -1,26 +1,21 @@
 """The known sets as they are published, decoded into arrays.
 
-| set | files |
-| --- | --- |
-| digits | scikit-learn's 1,797 digits of 8 x 8 pixels; always there |
-| MNIST and its like | IDX: four gzipped files, each a header (type, number of axes, sizes) and the bytes |
-| CIFAR | a tar.gz of pickled batches, read in memory without unpacking to disk |
-| CLCIFAR, ACLCIFAR | one pickle with complementary labels by people, or by a vision-language model (LLaVA) |
+Digits are scikit-learn's 1,797 of 8 x 8 pixels: Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits", UCI,
+1998 (its test part). MNIST and its like are IDX: four gzipped files, each a header (type, number of axes, sizes) and
+the bytes; only type 8 (unsigned bytes) occurs. Source: http://yann.lecun.com/exdb/mnist.
 
-Digits: Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits", UCI, 1998 (its test part). IDX:
-http://yann.lecun.com/exdb/mnist; only type 8 (unsigned bytes) occurs.
+CIFAR is a tar.gz of pickled batches, read in memory without unpacking to disk. A batch is a dict with `data` (n, 3072),
+each row red, green, blue planes of 32 x 32, and its labels. Source: https://www.cs.toronto.edu/~kriz/cifar.html.
+CIFAR-20 is CIFAR-100's images under 20 superclasses, of which two maps are in use: the published one, and that of
+CLCIFAR20 and ACLCIFAR20, which counts the streetcar (fine class 81) with the transportation vehicles (18), not with the
+others (19). Public code mixes them between training and test; here they are two sets.
 
-A batch of CIFAR is a dict with `data` (n, 3072), each row red, green, blue planes of 32 x 32, and its labels. Source:
-https://www.cs.toronto.edu/~kriz/cifar.html. CIFAR-20 is CIFAR-100's images under 20 superclasses, of which two maps are
-in use: the published one, and that of CLCIFAR20 and ACLCIFAR20, which counts the streetcar (fine class 81) with the
-transportation vehicles (18), not with the others (19). Public code mixes them between training and test; here they are
-two sets.
-
-An annotated pickle is a dict with `names`, `images` (32, 32, 3), `ord_labels` and `cl_labels` (three per image: most
-published numbers use the first only), for the training images; the test images are CIFAR's own. Sources:
-https://github.com/ntucllab/CLImage_Dataset and https://github.com/yahcreepers/PAKDD_ACLImage_Dataset. Neither gives a
-checksum, so a file must prove itself by what it says: shapes, ranges, as many images of each class as CIFAR has, and
-the published share of labels that name the true class.
+CLCIFAR and ACLCIFAR are one pickle each, with complementary labels by people, or by a vision-language model: a dict
+with `names`, `images` (32, 32, 3), `ord_labels` and `cl_labels` (three per image: most published numbers use the first
+only), for the training images; the test images are CIFAR's own. Sources: https://github.com/ntucllab/CLImage_Dataset
+and https://github.com/yahcreepers/PAKDD_ACLImage_Dataset. Neither gives a checksum, so a file must prove itself by what
+it says: shapes, ranges, as many images of each class as CIFAR has, and the published share of labels that name the true
+class.
 """
 
 import gzip
@@ -28,7 +23,7 @@ import math
 import struct
 import tarfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -38,14 +33,17 @@ from naysay.datasets import unpickle
 from naysay.datasets.dataset import Array
 from naysay.errors import InputError
 
+CIFAR_100 = ["fine_labels", "coarse_labels"]
 STREETCAR, TRANSPORTATION = 81, 18
 N_LABELS = 3  # of each image, by CLCIFAR's and ACLCIFAR's annotators
 # published rates have two decimals of a percent, and differ between papers by one or two of these
 NOISE_TOLERANCE = 0.001
 AGAIN = "Delete it and load the set again."
+Arrays = dict[str, Array]
+Labels = Callable[[Arrays], Array]  # the labels of a batch
 
 
-def decode_digits() -> dict[str, Array]:
+def decode_digits() -> Arrays:
     """The digits as uint8 images (n, 8, 8): their 17 levels stretched to 0 to 255, as every other image here has them.
 
     The split is fixed and stratified: every fifth digit of each class is a test digit, 1,442 for training and 355 not.
@@ -60,7 +58,7 @@ def decode_digits() -> dict[str, Array]:
     return {"x_train": x[~test], "y_train": y[~test], "x_test": x[test], "y_test": y[test]}
 
 
-def decode_idx(train_images: Path, train_labels: Path, test_images: Path, test_labels: Path) -> dict[str, Array]:
+def decode_idx(train_images: Path, train_labels: Path, test_images: Path, test_labels: Path) -> Arrays:
     """Images (n, H, W) and labels (n,) of the four files."""
     paths = {"x_train": train_images, "y_train": train_labels, "x_test": test_images, "y_test": test_labels}
     return {key: read_idx(path) for key, path in paths.items()}
@@ -81,23 +79,24 @@ def read_idx(path: Path) -> Array:
     return np.frombuffer(raw, np.uint8, offset=header).reshape(shape).copy()
 
 
-def decode_cifar10(archive: Path) -> dict[str, Array]:
+def decode_cifar10(archive: Path) -> Arrays:
     """CIFAR-10, in the order of its batches."""
     train = [f"data_batch_{i}" for i in range(1, 6)]
-    batches = _batches(archive, [*train, "test_batch"], ["data", "labels"])
-    return _arrays([batches[name] for name in train], batches["test_batch"], lambda batch: batch["labels"])
+    return _decode_cifar(archive, train, "test_batch", ["labels"], lambda batch: batch["labels"])
 
 
-def decode_cifar20(archive: Path) -> dict[str, Array]:
+def decode_cifar20(archive: Path) -> Arrays:
     """CIFAR-100's images under the 20 classes of CLCIFAR20."""
-    return _decode_cifar100(
-        archive, lambda batch: np.where(batch["fine_labels"] == STREETCAR, TRANSPORTATION, batch["coarse_labels"])
-    )
+
+    def moved(batch: Arrays) -> Array:
+        return np.where(batch["fine_labels"] == STREETCAR, TRANSPORTATION, batch["coarse_labels"])
+
+    return _decode_cifar(archive, ["train"], "test", CIFAR_100, moved)
 
 
-def decode_cifar20_standard(archive: Path) -> dict[str, Array]:
+def decode_cifar20_standard(archive: Path) -> Arrays:
     """CIFAR-100's images under its published 20 superclasses."""
-    return _decode_cifar100(archive, lambda batch: batch["coarse_labels"])
+    return _decode_cifar(archive, ["train"], "test", CIFAR_100, lambda batch: batch["coarse_labels"])
 
 
 def _images(rows: Array) -> Array:
@@ -105,23 +104,19 @@ def _images(rows: Array) -> Array:
     return np.ascontiguousarray(rows.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
 
 
-def _decode_cifar100(archive: Path, labels: Any) -> dict[str, Array]:
-    batches = _batches(archive, ["train", "test"], ["data", "fine_labels", "coarse_labels"])
-    return _arrays([batches["train"]], batches["test"], labels)
-
-
-def _arrays(train: Sequence[dict[str, Array]], test: dict[str, Array], labels: Any) -> dict[str, Array]:
+def _decode_cifar(archive: Path, train: list[str], test: str, keys: list[str], labels: Labels) -> Arrays:
+    batches = _batches(archive, [*train, test], ["data", *keys])
     return {
-        "x_train": np.concatenate([_images(batch["data"]) for batch in train]),
-        "y_train": np.concatenate([labels(batch) for batch in train]),
-        "x_test": _images(test["data"]),
-        "y_test": labels(test),
+        "x_train": np.concatenate([_images(batches[name]["data"]) for name in train]),
+        "y_train": np.concatenate([labels(batches[name]) for name in train]),
+        "x_test": _images(batches[test]["data"]),
+        "y_test": labels(batches[test]),
     }
 
 
-def _batches(archive: Path, names: list[str], keys: list[str]) -> dict[str, dict[str, Array]]:
+def _batches(archive: Path, names: list[str], keys: list[str]) -> dict[str, Arrays]:
     """The named members of the archive, each as the arrays of its `keys`."""
-    found: dict[str, dict[str, Array]] = {}
+    found: dict[str, Arrays] = {}
     try:
         with tarfile.open(archive, "r:gz") as tar:
             for member in tar:  # in order: a gzip stream cannot be read backwards
@@ -136,7 +131,7 @@ def _batches(archive: Path, names: list[str], keys: list[str]) -> dict[str, dict
     return found
 
 
-def _batch(content: Any, keys: list[str], archive: Path) -> dict[str, Array]:
+def _batch(content: Any, keys: list[str], archive: Path) -> Arrays:
     batch = {key: unpickle.array(content[key], archive) for key in keys if isinstance(content, dict) and key in content}
     n = len(batch["data"]) if "data" in batch else 0
     right = {key: (("u", n, 3072) if key == "data" else ("i", n)) for key in keys}
@@ -146,9 +141,7 @@ def _batch(content: Any, keys: list[str], archive: Path) -> dict[str, Array]:
     return batch
 
 
-def decode_annotated(
-    pickled: Path, archive: Path, *, base: Callable[[Path], dict[str, Array]], noise: float
-) -> dict[str, Array]:
+def decode_annotated(pickled: Path, archive: Path, *, base: Callable[[Path], Arrays], noise: float) -> Arrays:
     """The annotated training set of `pickled` with the test set of CIFAR's `archive`, which `base` decodes."""
     way_out = f"Delete it and load the set again, or put the publisher's {pickled.name} there."
     with pickled.open("rb") as file:

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.datasets.columns import pad, read_columns
 from naysay.datasets.dataset import Items, Texts
-from naysay.datasets.tables import pad, read_columns
 from naysay.errors import InputError
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
 SIDE = 64  # pixels: what images are brought to that are larger, or of different sizes
-GREY = ("1", "L", "I;16")
+GREY = {"1", "L", "I;16"}
 
 
 def from_folder(
@@ -46,9 +46,8 @@ def from_folder(
         raise InputError(f"{root} holds no images. The endings looked for are {', '.join(ENDINGS)}.")
     folders = {file.parent == root for file in files}
     if len(folders) > 1:
-        raise InputError(
-            f"{root} holds images both beside and inside its subfolders. Put all into class folders, or none."
-        )
+        what = "images both beside and inside its subfolders"
+        raise InputError(f"{root} holds {what}. Put all into class folders, or none.")
     ids: Texts = np.array([file.relative_to(root).as_posix() for file in files], object)
     y_true: Texts | None = None if folders == {True} else np.array([name.partition("/")[0] for name in ids], object)
     x, columns = _read(files, size), [label] if isinstance(label, str) else label
@@ -62,9 +61,8 @@ def _join(ids: Texts, path: Path, id: str, columns: Sequence[str]) -> Texts:
     rows: list[list[str | None]] = [[] for _ in ids]
     for name, *cells in zip(table[id], *(table[column] for column in columns), strict=True):
         if name not in whole:
-            raise InputError(
-                f"{path} labels {name!r}, which is not one image of the folder. Its column {id!r} must name images."
-            )
+            which = "which is not one image of the folder"
+            raise InputError(f"{path} labels {name!r}, {which}. Its column {id!r} must name images.")
         given = rows[place[whole[name]]]
         given += [text for cell in cells if cell is not None for text in (cell if isinstance(cell, list) else [cell])]
     return pad(rows)
@@ -78,11 +76,11 @@ def whole_names(ids: Texts) -> dict[str, str]:
 
 def _read(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
     with ThreadPoolExecutor() as pool:
-        kinds = list(pool.map(_kind, files))
-        common, alike = kinds[0][0], len({shape for shape, _ in kinds}) == 1
+        shapes, modes = (set(found) for found in zip(*pool.map(_kind, files), strict=True))
         if size is None:
-            size = common if alike and max(common) <= SIDE else (SIDE, SIDE)
-        mode = "L" if all(mode in GREY for _, mode in kinds) else "RGB"
+            common = next(iter(shapes))
+            size = common if len(shapes) == 1 and max(common) <= SIDE else (SIDE, SIDE)
+        mode = "L" if modes <= GREY else "RGB"
         x = np.empty((len(files), *size, *((3,) if mode == "RGB" else ())), np.uint8)
 
         def fill(i: int) -> None:

@@ -18,26 +18,21 @@ from naysay.datasets.dataset import KEYS, Array, Dataset, faults, from_arrays
 from naysay.errors import InputError
 
 # what numpy and zipfile raise on files that are cut short, altered, or something else altogether
-UNREADABLE = (
-    *(OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError),
-    *(zipfile.BadZipFile, zlib.error, struct.error),
-)
+BAD_CONTENT = (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error)
+UNREADABLE = (OSError, MemoryError, *BAD_CONTENT)
 WAY_OUT = "Choose another data folder with data= or $NAYSAY_DATA."
 
 
 def folder(data: str | os.PathLike[str] | None = None) -> Path:
     """The data folder: `data`, or $NAYSAY_DATA, or the platform's cache folder for naysay. It need not exist yet."""
-    chosen = data or os.environ.get("NAYSAY_DATA")
-    if chosen:
-        path = Path(chosen).expanduser()
-        if path.exists() and not path.is_dir():
-            raise InputError(
-                f"the data folder must be a folder; got the file {path}. Give another with data= or $NAYSAY_DATA."
-            )
-        return path
     import platformdirs
 
-    return platformdirs.user_cache_path("naysay")
+    chosen = data or os.environ.get("NAYSAY_DATA")
+    path = Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("naysay")
+    if path.exists() and not path.is_dir():
+        got = f"the file {path}"
+        raise InputError(f"the data folder must be a folder; got {got}. Give another with data= or $NAYSAY_DATA.")
+    return path
 
 
 def read_npz(path: Path, way_out: str = "Replace it with a whole copy.") -> dict[str, Array]:

@@ -18,20 +18,16 @@ from naysay.datasets.dataset import Array
 from naysay.errors import InputError
 
 # what a malformed pickle makes the interpreter of its opcodes raise
-MALFORMED = (
-    *(pickle.UnpicklingError, EOFError, AttributeError, IndexError, KeyError),
-    *(TypeError, ValueError, OverflowError, MemoryError),
-)
+BROKEN = (pickle.PickleError, EOFError, AttributeError, LookupError, TypeError, ValueError, OverflowError, MemoryError)
 
 
 def load(file: IO[bytes], path: Path) -> Any:
     """The content of the pickle `file`; `path` is named in errors. Arrays in it are read with `array`."""
     try:
         return _Unpickler(file, encoding="latin1").load()
-    except MALFORMED as error:
-        raise InputError(
-            f"{path} holds a pickle that cannot be read ({error}). Delete it, and get it from its publisher."
-        ) from error
+    except BROKEN as error:
+        way_out = "Delete it, and get it from its publisher."
+        raise InputError(f"{path} holds a pickle that cannot be read ({error}). {way_out}") from error
 
 
 def array(value: Any, path: Path) -> Array:
@@ -43,9 +39,8 @@ def array(value: Any, path: Path) -> Array:
     try:
         return np.array([array(item, path) if isinstance(item, _Array | list | tuple) else item for item in value])
     except ValueError as error:
-        raise InputError(
-            f"{path} holds lists of different lengths where it should not. Delete it and load the set again."
-        ) from error
+        way_out = "Delete it and load the set again."
+        raise InputError(f"{path} holds lists of different lengths where it should not. {way_out}") from error
 
 
 class _Dtype:
@@ -65,10 +60,10 @@ class _Dtype:
 class _Array:
     """Stands for a numpy array that gets its content in a second step, as pickles before protocol 5 write them."""
 
-    values: Array
+    values: Array = np.empty(0)
 
     def __init__(self, *_: Any) -> None:
-        self.values = np.empty(0)
+        pass
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         _, shape, dtype, fortran, raw = state
@@ -76,7 +71,7 @@ class _Array:
 
 
 def _from_buffer(raw: Any, dtype: _Dtype, shape: tuple[int, ...], order: Any) -> Array:
-    raw = raw.encode("latin1") if isinstance(raw, str) else raw
+    raw = _encode(raw) if isinstance(raw, str) else raw
     return np.frombuffer(raw, dtype.plain).reshape(shape, order="F" if order == "F" else "C")
 
 
@@ -86,10 +81,6 @@ def _scalar(dtype: _Dtype, raw: Any) -> Any:
 
 def _encode(text: str, _: str = "latin1") -> bytes:
     return text.encode("latin1")
-
-
-def _no_bytes() -> bytes:
-    return b""
 
 
 def _text(value: Any) -> str:
@@ -106,7 +97,7 @@ ALLOWED = {
     ("numpy.core.numeric", "_frombuffer"): _from_buffer,
     ("numpy._core.numeric", "_frombuffer"): _from_buffer,
     ("_codecs", "encode"): _encode,  # how protocols 0 to 2 write bytes
-    ("__builtin__", "bytes"): _no_bytes,  # and how they write none
+    ("__builtin__", "bytes"): lambda: b"",  # and how they write none; without arguments, which could ask for any size
 }
 
 

@@ -1,6 +1,256 @@
-"""scikit-learn's door: estimators that fit on complementary labels, and score without a single ordinary one."""
+"""scikit-learn's door: estimators that fit on complementary labels, and score without a single ordinary one.
 
-from naysay.estimators.augmenter import LabelAugmenter
-from naysay.estimators.classifier import ComplementaryClassifier, ComplementaryKNeighbors
+A classifier is a network trained on shared labels, or neighbours without any training; the augmenter is for
+complementary labels what LabelSpreading is for ordinary ones.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from naysay import decoding, neighbors, selection
+from naysay.augmentation import Sharing, share
+from naysay.augmentation.weights import by_rank
+from naysay.decoding import NeighborDecoder, choose_k
+from naysay.estimators.encoding import encode, encode_for
+from naysay.features import find_space
+from naysay.learning import Config, Predictor, train
 
 __all__ = ["ComplementaryClassifier", "ComplementaryKNeighbors", "LabelAugmenter"]
+
+NUMBERS = [np.float32, np.float64, np.uint8]  # what rows may be without being copied
+
+
+class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What fits on complementary labels, predicts classes, and is judged by complementary labels alone."""
+
+    transition: Any
+    classes_: NDArray[Any]
+
+    def _numbers(self, X: Any) -> torch.Tensor:
+        """The predicted class numbers (n,)."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted class (n,) of each row."""
+        check_is_fitted(self)
+        named: NDArray[Any] = self.classes_[self._numbers(X).numpy()]
+        return named
+
+    def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
+        """The accuracy, estimated from complementary labels y alone (URE of the 0-1 loss): never accuracy against y."""
+        check_is_fitted(self)
+        comp, _ = encode(y, self.classes_)
+        T = None if self.transition is None else torch.as_tensor(self.transition)
+        return selection.ure_accuracy(self._numbers(X), comp, T).value
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn's checks score against y, the very labels that must be avoided
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class ComplementaryClassifier(_Complementary):
+    """Fits on labels that say what rows are not; predicts what they are.
+
+    loss: a name of `naysay.losses.LOSSES`. scheme: how labels are shared first (none, rss, rms, dss, dms). encoder:
+    None (standardised columns, or pixels) or a callable X -> (n, d) that gives the features in which neighbours are
+    looked up. model: a name of `naysay.models.MODELS`. transition: T (K, K), how classes turn into labels, uniform
+    unless given. classes: all classes, when the labels may not name each of them. n_neighbors: None takes as many as
+    the classes are large enough for, at most 64. The rest: see `naysay.augment` and `naysay.learning.Config`.
+
+    `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
+    """
+
+    def __init__(
+        self,
+        loss: str = "scl-nl",
+        scheme: str = "dms",
+        encoder: Callable[[Any], Any] | None = None,
+        model: str = "mlp",
+        *,
+        n_neighbors: int | None = None,
+        alpha: float = 0.1,
+        gamma: float | str = "auto",
+        transition: Any = None,
+        classes: Sequence[Any] | None = None,
+        epochs: int = 30,
+        batch_size: int = 64,
+        learning_rate: float = 3e-3,
+        weight_decay: float = 0.1,
+        random_state: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.scheme = scheme
+        self.encoder = encoder
+        self.model = model
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.gamma = gamma
+        self.transition = transition
+        self.classes = classes
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y (`estimators.encoding`)."""
+        X = validate_data(self, X, allow_nd=True, dtype=NUMBERS, ensure_min_samples=2)
+        comp, self.classes_ = encode_for(X, y, self.classes)
+        if self.scheme != "none":
+            kind = "standardised" if X.ndim == 2 else "raw"
+            features = find_space(X, kind).features if self.encoder is None else self.encoder(X)
+            sharing = Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma)
+            comp, _ = share(features, comp, sharing.within(*comp.shape))
+        names = ("loss", "model", "epochs", "batch_size", "learning_rate", "weight_decay")
+        config = Config(**{name: getattr(self, name) for name in names}, seed=self.random_state)
+        self.predictor_: Predictor = train(config, X, comp, T=self.transition).predictor
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Logits (n, K); with two classes, as scikit-learn has it, the second's minus the first's (n,)."""
+        logits = self._logits(X).numpy()
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability (n, K) of each of `classes_`."""
+        logits = self._logits(X).numpy().astype(np.float64)
+        odds = np.exp(logits - logits.max(1, keepdims=True))
+        probabilities: NDArray[np.float64] = odds / odds.sum(1, keepdims=True)
+        return probabilities
+
+    def _numbers(self, X: Any) -> torch.Tensor:
+        logits = self._logits(X)
+        return self.predictor_.decode(logits) if len(self.classes_) > 2 else logits.argmax(1)
+
+    def _logits(self, X: Any) -> torch.Tensor:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, allow_nd=True, dtype=NUMBERS)
+        return self.predictor_.logits(X).cpu()[:, : len(self.classes_)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+class ComplementaryKNeighbors(_Complementary):
+    """Predicts the class least often named as wrong among the nearest rows; with T, that whose row of T is nearest.
+
+    n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. classes: all
+    classes, when the labels may not name each of them.
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int | str = "auto",
+        *,
+        transition: Any = None,
+        classes: Sequence[Any] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.transition = transition
+        self.classes = classes
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep rows X (n, d) with their complementary labels y, and choose the number of neighbours if asked to."""
+        X = validate_data(self, X, dtype=np.float32, ensure_min_samples=2)
+        comp, self.classes_ = encode_for(X, y, self.classes)
+        T = None if self.transition is None else torch.as_tensor(self.transition)
+        features = torch.from_numpy(np.ascontiguousarray(X))
+        if self.n_neighbors == "auto" and len(X) >= 40:
+            self.n_neighbors_ = choose_k(features, comp, T=T, seed=self.random_state)[0].k
+        else:
+            # a tenth is held out to choose k; sets of a few rows have none to spare, and k is then as small as it gets
+            self.n_neighbors_ = min(4 if self.n_neighbors == "auto" else int(self.n_neighbors), len(X))
+        self.decoder_ = NeighborDecoder(features, comp, self.n_neighbors_, T)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability (n, K) of each of `classes_`: those that would explain the neighbours' labels."""
+        explained = selection.ordinary(self._distribution(X), self.decoder_.T).clamp(min=0)[:, : len(self.classes_)]
+        probabilities: NDArray[np.float64] = (explained / explained.sum(1, keepdim=True)).numpy()
+        return probabilities
+
+    def _numbers(self, X: Any) -> torch.Tensor:
+        return decoding.decode(self._distribution(X)[:, : len(self.classes_)], self.decoder_.T)
+
+    def _distribution(self, X: Any) -> torch.Tensor:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float32)
+        return self.decoder_.distribution(np.ascontiguousarray(X))
+
+
+class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Shares complementary labels between neighbours. After `fit`, `labels_` (n, K) are the augmented labels of the
+    rows, a column per class of `classes_`, and `transduction_` (n,) the class that each row is least said not to be.
+
+    The settings are those of `naysay.augmentation.Sharing`. `transform(X)` gives new rows the mean of their neighbours'
+    augmented labels.
+    """
+
+    def __init__(
+        self,
+        scheme: str = "dms",
+        *,
+        n_neighbors: int | None = None,
+        alpha: float = 0.1,
+        gamma: float | str = "auto",
+        rounds: int | None = None,
+        metric: str = "euclidean",
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.scheme = scheme
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.gamma = gamma
+        self.rounds = rounds
+        self.metric = metric
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Share the complementary labels y of rows X (n, d)."""
+        X = validate_data(self, X, dtype=np.float32, ensure_min_samples=2)
+        comp, self.classes_ = encode_for(X, y, self.classes)
+        sharing = self._sharing().within(*comp.shape)
+        graph = neighbors.build(X, sharing.neighbors(*comp.shape), metric=self.metric)
+        self.n_neighbors_, self.gamma_ = graph.k, sharing.gamma_for(graph.distances)
+        self._all_labels, _ = share(graph, comp.numpy(), sharing)
+        self._rows = X
+        self.labels_: NDArray[np.float32] = self._all_labels[:, : len(self.classes_)]
+        self.transduction_ = self.classes_[self.labels_.argmin(1)]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Augmented labels (n, K) of new rows: what their nearest old rows pass on."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float32)
+        near = neighbors.query(self._rows, X, self.n_neighbors_, metric=self.metric)
+        weigh = self._sharing().row.weigh
+        # where nothing was shared, the neighbours of new rows still have ranks
+        weights = weigh(near.distances, self.gamma_) if weigh else by_rank(*near.distances.shape)
+        passed = torch.einsum("nk,nkc->nc", weights, torch.from_numpy(self._all_labels)[near.indices.long()])
+        return passed.numpy()[:, : len(self.classes_)]
+
+    def _sharing(self) -> Sharing:
+        return Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma, self.rounds, self.metric)
+
+    def fit_transform(self, X: Any, y: Any) -> NDArray[np.float32]:
+        """The augmented labels (n, K) of the rows themselves."""
+        return self.fit(X, y).labels_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = []  # labels come out in float32, whatever the rows are
+        return tags

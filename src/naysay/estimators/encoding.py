@@ -39,9 +39,8 @@ def encode(
     mean unlabelled, and so does -1, unless it is one of `classes`.
     """
     if y is None:
-        raise InputError(
-            "fitting requires y to be passed, but the target y is None; give the complementary labels of the rows."
-        )
+        way_out = "give the complementary labels of the rows"
+        raise InputError(f"fitting requires y to be passed, but the target y is None; {way_out}.")
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     elif hasattr(y, "__array__") and not isinstance(y, np.ndarray):
@@ -55,11 +54,9 @@ def encode(
     rows = [[name for name in _cells(row) if not _missing(name, classes)] for row in _rows(y)]
     known = _sorted({name for row in rows for name in row}) if classes is None else np.asarray(classes)
     number = {name: i for i, name in enumerate(known.tolist())}
-    for i, row in enumerate(rows):
-        for name in row:
-            if name not in number:
-                few = ", ".join(map(str, known[:8]))
-                raise InputError(f"row {i} names class {name!r}, which is not among the {len(known)} classes: {few}.")
+    for i, name in ((i, name) for i, row in enumerate(rows) for name in row if name not in number):
+        few = ", ".join(map(str, known[:8]))
+        raise InputError(f"row {i} names class {name!r}, which is not among the {len(known)} classes: {few}.")
     if len(known) < 2:
         way_out = "Pass classes= with all of them."
         raise InputError(f"complementary labels need more than one class; got {len(known)}. {way_out}")
@@ -72,20 +69,15 @@ def encode(
 
 def _rows(y: Any) -> Iterable[Any]:
     if isinstance(y, np.ndarray):
-        if y.ndim not in (1, 2) or (y.dtype.kind == "f" and not _whole(y)):
+        fractions = y.dtype.kind == "f" and (np.isinf(y).any() or not np.array_equal(y, np.trunc(y), equal_nan=True))
+        if y.ndim not in (1, 2) or fractions:
             what = "Unknown label type: continuous numbers" if y.dtype.kind == "f" else f"{y.dtype} of shape {y.shape}"
-            raise InputError(
-                f"y must hold class names (n,) or (n, m), lists of them, or a float matrix (n, K); got {what}."
-            )
+            wanted = "class names (n,) or (n, m), lists of them, or a float matrix (n, K)"
+            raise InputError(f"y must hold {wanted}; got {what}.")
         return y.tolist()  # type: ignore[no-any-return]
     if not isinstance(y, list | tuple):
         raise InputError(f"y must be an array or a list of class names, one entry per row; got {type(y).__name__}.")
     return y
-
-
-def _whole(y: NDArray[Any]) -> bool:
-    known = y[~np.isnan(y)]
-    return bool(np.isfinite(known).all() and (known == np.trunc(known)).all())
 
 
 def _cells(row: Any) -> list[Any]:

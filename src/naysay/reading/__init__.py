@@ -8,32 +8,40 @@
 Where the truth is known it is kept apart, in `data.oracle`, which gives figures and takes no part in anything else.
 """
 
+import fnmatch
+import warnings
+import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
+from naysay import datasets
+from naysay.datasets import Dataset, Items, store
 from naysay.datasets.columns import header
+from naysay.datasets.dataset import REQUIRED
 from naysay.errors import InputError
 from naysay.labels import Contradictions
 from naysay.reading import labelling
-from naysay.reading.classes import Classes, find_classes
-from naysay.reading.items import known_set, only_one, own_items
-from naysay.reading.labelling import Draws, Labelled, LongRows, Naming
+from naysay.reading.classes import Classes, Names, find_classes
+from naysay.reading.labelling import Draws, Labelled, LongRows, Naming, only_one
 from naysay.reading.oracle import Oracle
 
 __all__ = ["Classes", "Labelled", "Oracle", "find_classes", "known_set", "only_one", "read"]
 
+Place = str | PathLike[str]
+
 
 def read(
-    source: str | PathLike[str],
+    source: Place,
     *,
     id: str | None = None,
     label: str | Sequence[str] = (),
     features: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
     truth: str | None = None,
-    labels: str | PathLike[str] | None = None,
+    labels: Place | None = None,
     item: str | None = None,
     annotator: str | None = None,
     options: str | None = None,
@@ -43,7 +51,7 @@ def read(
     transition: str | None = None,
     n_labels: int | None = None,
     seed: int = 0,
-    data: str | PathLike[str] | None = None,
+    data: Place | None = None,
     strict: bool = True,
 ) -> Labelled:
     """The items of `source` (CSV, Parquet, .npy, .npz, a folder of images, the name of a known set) and their labels.
@@ -60,26 +68,87 @@ def read(
     or as published (`naysay.transition.human`). Of a known set, n_labels is how many annotators' labels to take.
     data: the folder of the known sets.
     """
-    label, features, ignore = (
-        [names] if isinstance(names, str) else list(names) for names in (label, features, ignore)
-    )
+    several = (label, features, ignore)
+    label, features, ignore = ([names] if isinstance(names, str) else list(names) for names in several)
     naming, draws = Naming(classes, merge_spelling, contradictions), Draws(transition, n_labels, seed)
     rows = None if labels is None else LongRows(Path(labels), id, item, label, annotator, options, strict)
     known = known_set(source, data, whole=not (features or label or id))
     if known is not None:
         return labelling.of_known(known, str(source), naming, draws, rows)
     path, own = Path(source), () if rows else label
-    items, origin = own_items(path, id=id, label=own, features=features, ignore=ignore, truth=truth)
+    items, origin = _own_items(path, id, own, features, ignore, truth)
     y_true, items = items.y_true, replace(items, y_true=None)
     if rows is None and transition is not None:
         return labelling.drawn(items, origin, y_true, truth, naming, draws)
     if rows is not None:
         given = labelling.in_long_rows(items, origin, rows, naming, folder=path.is_dir())
     elif items.labels is not None:
-        given = labelling.in_columns(items, origin, label, naming)
+        given = labelling.in_columns(items, origin, items.labels, label, naming)
     else:
         columns = f" Its columns are {', '.join(header(path)[:20])}." if "columns" in origin else ""
-        raise InputError(
-            f'no labels were named for {source}: pass label="COLUMN", or labels="FILE" with long rows.{columns}'
-        )
+        way_out = f'pass label="COLUMN", or labels="FILE" with long rows.{columns}'
+        raise InputError(f"no labels were named for {source}: {way_out}")
     return labelling.with_oracle(given, y_true, truth, naming)
+
+
+def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -> Dataset | None:
+    """The known set of this name, or the npz file in the data folder's layout; None where it is something else.
+
+    data: the data folder. whole: whether such a file is meant as a whole, and not some of its arrays.
+    """
+    if source in datasets.CATALOG:
+        return datasets.load(str(source), data)
+    path = Path(source)
+    if not path.exists():
+        known = ", ".join(datasets.CATALOG)
+        raise InputError(f"{source} is neither a file or folder nor a known set ({known}). See: naysay data list")
+    if not whole or path.suffix.lower() != ".npz":
+        return None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except (OSError, zipfile.BadZipFile):  # which the reader of arrays will say better
+        return None
+    return store.read(path, path.stem) if names >= {f"{name}.npy" for name in REQUIRED} else None
+
+
+def _own_items(
+    path: Path, id: str | None, label: Names, features: Names, ignore: Names, truth: str | None
+) -> tuple[Items, dict[str, Any]]:
+    """A user's own items, and where they come from."""
+    origin: dict[str, Any] = {"name": path.stem, "path": str(path)}
+    if path.is_dir():
+        return datasets.from_folder(path), origin
+    if path.suffix.lower() in (".npy", ".npz"):
+        array = only_one("features", features)
+        items = datasets.read_arrays(path, id=id, label=only_one("label", label), features=array, truth=truth)
+        return items, {**origin, "id": id, "array": array}
+    columns = header(path)
+    key, named = id, {*label, *features, *ignore, truth}
+    if id is None:  # a column that is called so: as a feature it would only do harm
+        key = next((name for name in columns if name.strip().lower() == "id" and name not in named), None)
+        if key is not None:
+            warnings.warn(f"the column {key!r} is taken for the items' ids; pass id= to name another", stacklevel=3)
+    picked = _pick_columns(path, columns, features, ignore, taken={key, *label, truth})
+    # one column that was named may hold whole embeddings; all others are numbers, which the reader finds out by itself
+    lists = len(features) > 0 and len(picked) == 1
+    numbers = picked[0] if lists else picked if features or ignore else None
+    items = datasets.read_table(path, id=key, label=label or None, features=numbers, truth=truth)
+    return items, {**origin, "id": key, "columns": picked, "lists": lists or items.x.shape[1] != len(picked)}
+
+
+def _pick_columns(path: Path, columns: Names, features: Names, ignore: Names, taken: set[str | None]) -> list[str]:
+    """The feature columns: `features` (names, several with commas, or patterns), or all not `taken`, less `ignore`."""
+    for name in ignore:
+        if not fnmatch.filter(columns, name):
+            raise InputError(f"ignore={name!r} matches no column of {path}; its columns are {', '.join(columns[:20])}.")
+    left_out = taken.union(*(fnmatch.filter(columns, name) for name in ignore))
+    if not features:
+        return [name for name in columns if name not in left_out]
+    picked: list[str] = []
+    for given in features:
+        for name in [given] if given in columns else given.split(","):
+            matching = [column for column in fnmatch.filter(columns, name) if column not in left_out]
+            found = [name] if name in columns or not matching else matching
+            picked += [column for column in found if column not in picked]
+    return picked

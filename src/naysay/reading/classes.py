@@ -4,12 +4,16 @@ Two names are taken for one class when they differ only in case, in white space 
 ("Café", "cafe\u0301 "). Guessing either way would be silent, so it is an error: merge them, or name both as classes.
 """
 
+import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from naysay.errors import InputError
+from naysay.words import few
 
+Names = Sequence[str]
+NUMBER = re.compile(r"-[0-9]{1,17}|[0-9]{1,18}")  # ASCII only: int() also reads digits that no program wrote
 UNLABELLED = "-1"  # where every other label is a whole number, as in arrays of class numbers
 
 
@@ -26,11 +30,7 @@ class Classes:
 
 
 def find_classes(
-    counts: Mapping[str, int],
-    wanted: Sequence[str] | None = None,
-    *,
-    merge_spelling: bool = False,
-    who: str = "a label",
+    counts: Mapping[str, int], wanted: Names | None = None, *, merge_spelling: bool = False, who: str = "a label"
 ) -> Classes:
     """The classes of texts that were given so many times each: `wanted` in its order, or all that were given, sorted.
 
@@ -46,13 +46,12 @@ def find_classes(
         alike.setdefault(spelling_key(text), []).append(text)
     for spellings in alike.values():
         if len(spellings) > 1 and not merge_spelling:
-            some = " and ".join(map(repr, spellings[:3]))
-            raise InputError(
-                f"one class is spelled in {len(spellings)} ways, {some}: correct them, take them for one with "
-                "merge_spelling=True, or name each with classes= if they differ."
-            )
+            ways = f"{len(spellings)} ways, {' and '.join(map(repr, spellings[:3]))}"
+            way_out = "take them for one with merge_spelling=True, or name each with classes= if they differ"
+            raise InputError(f"one class is spelled in {ways}: correct them, {way_out}.")
     stands = {text: max(spellings, key=lambda name: counts[name]) for spellings in alike.values() for text in spellings}
-    names = in_order(set(stands.values()))
+    chosen, whole = set(stands.values()), _numbers(stands.values())
+    names = tuple(sorted(chosen, key=lambda name: (int(name) if whole else 0, name)))  # numbers by size, else as text
     place = {name: k for k, name in enumerate(names)}
     return Classes(names, {text: place[name] for text, name in stands.items()})
 
@@ -62,43 +61,24 @@ def spelling_key(name: str) -> str:
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Names sorted: whole numbers by size, all else as text."""
-    names = set(names)
-    return tuple(sorted(names, key=lambda name: (int(name), name)) if _numbers(names) else sorted(names))
-
-
-def _among(texts: Sequence[str], wanted: tuple[str, ...], merge_spelling: bool, who: str) -> Classes:
+def _among(texts: Names, wanted: tuple[str, ...], merge_spelling: bool, who: str) -> Classes:
     twice = next((name for i, name in enumerate(wanted) if name in wanted[:i] or not name), None)
     if twice is not None:
-        raise InputError(
-            f"the classes must be different names, none of them empty; got {twice!r}{' twice' if twice else ''}."
-        )
+        got = f"{twice!r}{' twice' if twice else ''}"
+        raise InputError(f"the classes must be different names, none of them empty; got {got}.")
     place = {name: k for k, name in enumerate(wanted)}
     by_key = {spelling_key(name): k for name, k in place.items()}
     found = dict(place)
-    for text in texts:
+    for text in (text for text in texts if text not in place):
         near = by_key.get(spelling_key(text))
-        if text in place:
-            continue
         if near is None or not merge_spelling:
-            hint = "name all classes with classes="
-            if near is not None:
-                hint = f"take it for {wanted[near]!r} with merge_spelling=True"
-            raise InputError(
-                f"{who} names the class {text!r}, which is not among the classes {_few(wanted)}. Correct it, or {hint}."
-            )
+            merge = None if near is None else f"take it for {wanted[near]!r} with merge_spelling=True"
+            hint = f"Correct it, or {merge or 'name all classes with classes='}"
+            among = f"which is not among the classes {few(map(repr, wanted))}"
+            raise InputError(f"{who} names the class {text!r}, {among}. {hint}.")
         found[text] = near
     return Classes(wanted, found)
 
 
-def _numbers(names: Iterable[str]) -> bool:
-    names = list(names)
-    # ASCII only: int() also reads digits that no program wrote, and str.isdecimal has no sign
-    return bool(names) and all(
-        name.removeprefix("-").isdecimal() and name.isascii() and len(name) < 19 for name in names
-    )
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+def _numbers(names: Collection[str]) -> bool:
+    return len(names) > 0 and all(NUMBER.fullmatch(name) for name in names)

@@ -1,7 +1,7 @@
 """The labels of items: in columns of their own table, in long rows of another, by annotators, or drawn from truth."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,23 @@ from torch import Tensor
 from naysay import datasets, labels, transition
 from naysay.datasets import Dataset, Items
 from naysay.datasets.columns import header
+from naysay.datasets.dataset import Texts, numbered
 from naysay.datasets.images import whole_names
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
-from naysay.reading.classes import Classes, find_classes
-from naysay.reading.items import only_one
+from naysay.reading.classes import Classes, Names, find_classes
 from naysay.reading.oracle import Oracle
 from naysay.transition import HUMAN
 
 BIASED = {"biased-weak": "weak", "biased-strong": "strong"}
 Origin = Mapping[str, Any]
+
+
+def only_one(argument: str, names: Names) -> str | None:
+    """The one name, or none, that was given for an argument that may have several elsewhere."""
+    if len(names) > 1:
+        raise InputError(f"only one {argument}= can be named here; got {', '.join(names)}.")
+    return names[0] if names else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +51,18 @@ class Labelled:
 class Naming:
     """How texts become classes: all classes in order, if they were named, and what is done about doubtful texts."""
 
-    classes: Sequence[str] | None
+    classes: Names | None
     merge_spelling: bool
     contradictions: Contradictions
 
-    def find(self, counts: Mapping[str, int], who: str = "a label", among: Sequence[str] | None = None) -> Classes:
+    def find(self, counts: Mapping[str, int], who: str = "a label", among: Names | None = None) -> Classes:
         """The classes of texts that were given so many times each, or which of the classes `among` they name."""
         return find_classes(counts, among or self.classes, merge_spelling=self.merge_spelling, who=who)
 
-    def find_true(self, y_true: Any, lists: str, among: Sequence[str] | None = None) -> Classes:
-        """The classes of the truth's texts; `lists` says where they are, should there be lists among them."""
+    def find_true(self, y_true: Any, origin: Origin, column: str | None, among: Names | None = None) -> Classes:
+        """The classes of the truth's texts, which came from a `column`, or which of the classes `among` they name."""
         if any(isinstance(text, list) for text in y_true):
+            lists = f"{origin['path']} holds lists in its column {column!r}"
             raise InputError(f"{lists}, where an item must have one true class.")
         return self.find(_counted(y_true), "the truth", among)
 
@@ -93,7 +101,7 @@ class LongRows:
     path: Path
     id: str | None
     item: str | None
-    label: Sequence[str]
+    label: Names
     annotator: str | None
     options: str | None
     strict: bool
@@ -118,7 +126,7 @@ class LongRows:
 def of_known(data: Dataset, source: str, naming: Naming, draws: Draws, rows: LongRows | None) -> Labelled:
     """A known set with the labels of a long file, of its annotators where it has any, or drawn from its truth."""
     names = tuple(data.classes.tolist())
-    items = Items(np.arange(len(data.x_train)).astype(np.str_).astype(object), data.x_train)
+    items = Items(numbered(len(data.x_train)), data.x_train)
     oracle = Oracle(data.x_train, data.y_train, data.x_test, data.y_test)
     origin = {"name": data.name, "path": source, "tested_on": oracle.tested_on}
     if rows is not None:
@@ -128,9 +136,8 @@ def of_known(data: Dataset, source: str, naming: Naming, draws: Draws, rows: Lon
         most = data.comp_train.shape[1]
         m = most if draws.n_labels is None else draws.n_labels
         if not 1 <= m <= most:
-            raise InputError(
-                f"of {data.name}, which has {most} labels of each item, 1 to {most} can be taken; got n_labels={m}."
-            )
+            which = f"which has {most} labels of each item"
+            raise InputError(f"of {data.name}, {which}, 1 to {most} can be taken; got n_labels={m}.")
         comp = labels.from_indices(data.comp_train[:, :m], len(names), contradictions=naming.contradictions)
         how = f"the first {m} of each item's annotations"
     else:
@@ -141,26 +148,21 @@ def of_known(data: Dataset, source: str, naming: Naming, draws: Draws, rows: Lon
 def drawn(items: Items, origin: Origin, y_true: Any, column: str | None, naming: Naming, draws: Draws) -> Labelled:
     """A user's own items whose labels are drawn from the truth that came with them."""
     if y_true is None:
-        raise InputError(
-            f'transition="{draws.transition}" draws labels from the truth, which is not known here: pass '
-            'truth="COLUMN", or label="COLUMN" instead.'
-        )
+        way_out = 'which is not known here: pass truth="COLUMN", or label="COLUMN" instead'
+        raise InputError(f'transition="{draws.transition}" draws labels from the truth, {way_out}.')
     missing = next((i for i, text in enumerate(y_true) if text is None), None)
     if missing is not None:
-        raise InputError(
-            f'transition="{draws.transition}" needs the truth of every item; item {items.ids[missing]!r} has none. '
-            "Fill it in, or leave the row out."
-        )
-    classes = naming.find_true(y_true, f"{origin['path']} holds lists in its column {column!r}")
+        lacks = f"item {items.ids[missing]!r} has none. Fill it in, or leave the row out"
+        raise InputError(f'transition="{draws.transition}" needs the truth of every item; {lacks}.')
+    classes = naming.find_true(y_true, origin, column)
     oracle = Oracle(items.x, _numbers(classes, y_true))
     comp, how = draws.draw(oracle.y_true, len(classes.names), origin["path"])
     said = {**origin, "labels": how, "tested_on": oracle.tested_on}
     return Labelled(items, comp, classes.names, None, said, oracle)
 
 
-def in_columns(items: Items, origin: Origin, columns: Sequence[str], naming: Naming) -> Labelled:
+def in_columns(items: Items, origin: Origin, texts: Texts, columns: Names, naming: Naming) -> Labelled:
     """Labels in columns of the data itself."""
-    texts = items.labels if items.labels is not None else np.empty((len(items.ids), 0), object)
     classes = naming.find(_counted(texts.reshape(-1)))
     comp = labels.from_indices(_numbers(classes, texts), len(classes.names), contradictions=naming.contradictions)
     said = {**origin, "labels": f"in {', '.join(columns) or 'the array labels'}"}
@@ -178,14 +180,9 @@ def in_long_rows(items: Items, origin: Origin, rows: LongRows, naming: Naming, *
     table["label"] = [classes.spelled(text) for text in table["label"]]
     if shown:
         table["options"] = [[classes.spelled(name) for name in cell] for cell in shown]
-    comp = labels.from_table(
-        table,
-        classes.names,
-        items.ids.tolist(),
-        annotator="annotator" if "annotator" in table else None,
-        options="options" if rows.strict and shown else None,
-        contradictions=naming.contradictions,
-    )
+    who, among = "annotator" if "annotator" in table else None, "options" if rows.strict and shown else None
+    what_if, ids = naming.contradictions, items.ids.tolist()
+    comp = labels.from_table(table, classes.names, ids, annotator=who, options=among, contradictions=what_if)
     said = {"labels_file": str(rows.path), "labels": f"{len(table['item']):,} rows of {rows.path.name}"}
     return Labelled(items, comp, classes.names, table, {**origin, **said})
 
@@ -194,7 +191,7 @@ def with_oracle(data: Labelled, y_true: Any, column: str | None, naming: Naming)
     """The labelled items with the truth that came with them, in the classes of the labels."""
     if y_true is None or all(text is None for text in y_true):
         return data
-    classes = naming.find_true(y_true, f"{data.origin['path']} holds lists in its column {column!r}", data.classes)
+    classes = naming.find_true(y_true, data.origin, column, data.classes)
     oracle = Oracle(data.items.x, _numbers(classes, y_true))
     return replace(data, origin={**data.origin, "truth": column, "tested_on": oracle.tested_on}, oracle=oracle)
 

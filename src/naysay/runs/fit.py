@@ -113,20 +113,15 @@ def fit(
         k = max(sharing.neighbors(n, n_classes) for sharing in wanted)
         tell(f"finding the {k} nearest neighbours of {len(rows):,} training rows")
         graph = neighbors.build(space.features[rows.numpy()], k, settings.sharing.method, space.metric)
-    attempts = []
+    attempts, x = [], data.items.x
     for scheme in settings.schemes:
         tell(f"training with scheme {scheme}, {settings.config.epochs} epochs")
         attempts.append(
-            _attempt(
-                scheme, graph, data.items.x, part, T, settings, oracle=oracle, progress=progress, processes=processes
-            )
+            _attempt(scheme, graph, x, part, T, settings, oracle=oracle, progress=progress, processes=processes)
         )
     best = max(range(len(attempts)), key=lambda at: attempts[at].estimate.value)
-    versus = {
-        other.scheme: selection.compare(attempts[best].estimate, other.estimate)
-        for at, other in enumerate(attempts)
-        if at != best
-    }
+    others, judged = attempts[:best] + attempts[best + 1 :], attempts[best].estimate
+    versus = {other.scheme: selection.compare(judged, other.estimate) for other in others}
     seconds = time.perf_counter() - started
     return Fitted(settings, found, space, tuple(attempts), best, versus, rows, held, graph, T, seconds, processes.size)
 

@@ -49,9 +49,8 @@ def write(
     fitted.chosen.predictor.save(folder / "model.safetensors")
     _write_json(folder / "run.json", about)
     _write_json(folder / "audit.json", fitted.audit.as_dict())
-    (folder / "records.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in _records(fitted, about)), encoding="utf-8"
-    )
+    lines = "".join(json.dumps(line) + "\n" for line in _records(fitted, about))
+    (folder / "records.jsonl").write_text(lines, encoding="utf-8")
     with (folder / "report.npz").open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
     page.write(build(folder), folder / "report.html")
@@ -123,17 +122,15 @@ class Run:
         folder = Path(folder)
         if not is_run(folder):
             why = "it has no readable run.json of this version" if folder.is_dir() else "there is no such folder"
-            raise InputError(
-                f"{folder} is not a run folder: {why}. Make one with the command naysay fit, or naysay.runs.write."
-            )
+            way_out = "Make one with the command naysay fit, or naysay.runs.write."
+            raise InputError(f"{folder} is not a run folder: {why}. {way_out}")
         about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         device = "cuda" if torch.cuda.is_available() else "cpu"
         predictor = Predictor.load(folder / "model.safetensors", device=device)
         described = predictor.description()["n_classes"]
         if not {"classes", "input"} <= about.keys() or len(about["classes"]) != described:
-            raise InputError(
-                f"{folder / 'run.json'} does not belong to the model beside it ({described} classes). Fit it again."
-            )
+            model = f"the model beside it ({described} classes)"
+            raise InputError(f"{folder / 'run.json'} does not belong to {model}. Fit it again.")
         return cls(folder, about, predictor)
 
     @property

@@ -37,8 +37,7 @@ def batch_size_for(n_rows: int) -> int:
 
 @dataclass(frozen=True)
 class Settings:
-    """One run. schemes: those that are tried and compared. sharing: how, by whichever scheme, in the
-    metric of the space.
+    """One run. schemes: those that are tried and compared. sharing: how, by each of them, in the metric of the space.
 
     held_out: the share of the labelled rows by which the schemes are judged. assume: how labels are taken to come about
     by losses and estimates that need to know it, every wrong class alike ("uniform") or as an audit of the training
@@ -67,10 +66,8 @@ class Settings:
         if self.assume not in ASSUMPTIONS:
             raise unknown("assumption", self.assume, ASSUMPTIONS)
         if not 0 < self.held_out < 1:
-            raise InputError(
-                f"held_out must be a share between 0 and 1; got {self.held_out}. "
-                "0.1 keeps a tenth of the labels for judging."
-            )
+            way_out = "0.1 keeps a tenth of the labels for judging."
+            raise InputError(f"held_out must be a share between 0 and 1; got {self.held_out}. {way_out}")
 
     def sharing_by(self, scheme: str) -> Sharing:
         """How labels are shared by one of the schemes."""
