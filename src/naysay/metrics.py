@@ -27,10 +27,8 @@ def oracle_accuracy(predicted: Any, y_true: Any) -> float:
     if predicted.ndim == 2:
         predicted = predicted.argmax(1)
     if predicted.shape != y_true.shape or not len(y_true):
-        raise InputError(
-            f"predicted must be one class number (or one row of logits) per true class; got {tuple(predicted.shape)} for "
-            f"{tuple(y_true.shape)} true classes."
-        )
+        got = f"{tuple(predicted.shape)} for {tuple(y_true.shape)} true classes"
+        raise InputError(f"predicted must be one class number (or one row of logits) per true class; got {got}.")
     return int((predicted == y_true).sum()) / len(y_true)
 
 
@@ -209,7 +207,6 @@ def _weighted(p: Tensor, weight: Tensor) -> float:
     total = weight.sum(1)
     rows = total > 0
     if not rows.any():
-        raise InputError(
-            "no row has such labels, so there is no mean confidence; pass labelled rows of at least 3 classes."
-        )
+        why = "no row has such labels, so there is no mean confidence"
+        raise InputError(f"{why}; pass labelled rows of at least 3 classes.")
     return float(((p * weight).sum(1)[rows] / total[rows]).mean())
