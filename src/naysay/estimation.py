@@ -198,7 +198,7 @@ def ask_neighbors(
     marginal = counts.sum(0) / counts.sum()
     likely, clear = likely_classes(others_say(graph.to("cpu"), comp, asked, seed), marginal, graph.k)
     reached, own = likely != -1, counts[asked]
-    by_class, clearly = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
+    by_class, clearly = np.zeros((2, n_classes, n_classes))
     np.add.at(by_class, likely[reached], own[reached])
     np.add.at(clearly, likely[clear], own[clear])
     everywhere = share(int(np.trace(by_class)), int(by_class.sum()))

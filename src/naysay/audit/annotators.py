@@ -42,11 +42,6 @@ class Rows:
     shown: Mask | None
     place: Counts | None
 
-    def counts(self, n_items: int, n_classes: int) -> NDArray[np.int32]:
-        """How often each item names each class, (n, K)."""
-        flat = np.bincount(self.item * n_classes + self.label, minlength=n_items * n_classes)
-        return flat.reshape(n_items, n_classes).astype(np.int32)
-
 
 @dataclass(frozen=True)
 class Annotator:

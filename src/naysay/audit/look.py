@@ -117,8 +117,10 @@ def audit(
     appearance.
     classes: the names of the K columns; without them, the table's as `labels.from_table` sorts them, or numbers.
     """
-    _check_distinct(classes, "classes")
-    _check_distinct(items, "items")
+    for what, names in (("classes", classes), ("items", items)):
+        if names is not None and len(set(names)) < len(names):
+            twice = Counter(names).most_common(1)[0][0]
+            raise InputError(f"{what} must be distinct; got {twice!r} more than once.")
     features = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
     rows = None
     if table is not None:
@@ -151,7 +153,9 @@ def _given(comp: Any, rows: Rows | None, classes: Sequence[Any] | None, items: S
             got = f"{len(items)} items for {len(comp)} rows"
             raise InputError(f"items must name the rows of comp, one each; got {got}.")
     if rows is not None and items is not None and classes is not None:
-        counts = rows.counts(len(items), len(classes))
+        n, n_classes = len(items), len(classes)
+        flat = np.bincount(rows.item * n_classes + rows.label, minlength=n * n_classes)
+        counts = flat.reshape(n, n_classes).astype(np.int32)
         if comp is not None:
             _check_same(counts, comp.numpy(), items)
         comp = torch.from_numpy(counts / np.maximum(counts.sum(1, keepdims=True), 1)).float()
@@ -164,12 +168,6 @@ def _given(comp: Any, rows: Rows | None, classes: Sequence[Any] | None, items: S
         raise InputError(f"there must be at least one label to audit; got {got}. Check that labels were read at all.")
     names = tuple(str(name) for name in (range(comp.shape[1]) if classes is None else classes))
     return Given(comp, counts, names, items)
-
-
-def _check_distinct(names: Sequence[Any] | None, what: str) -> None:
-    if names is not None and len(set(names)) < len(names):
-        twice = Counter(names).most_common(1)[0][0]
-        raise InputError(f"{what} must be distinct; got {twice!r} more than once.")
 
 
 def _check_same(counts: LabelCounts, comp: NDArray[Any], items: Sequence[Any]) -> None:
