@@ -148,28 +148,22 @@ def label_counts(comp: Tensor) -> LabelCounts:
     weights = comp.detach().cpu().numpy()
     counts = np.zeros(weights.shape, dtype=np.int32)
     for start in range(0, len(weights), BLOCK):
-        soft = _whole_numbers(weights[start : start + BLOCK], counts[start : start + BLOCK])
-        if len(soft):
-            row = start + int(soft[0])
+        todo = start + np.flatnonzero(weights[start : start + BLOCK].any(1))
+        for m in range(1, MOST_LABELS + 1):
+            if not len(todo):
+                break
+            scaled = weights[todo] * m
+            whole = np.rint(scaled)
+            fits = (np.abs(scaled - whole) <= WHOLE).all(1) & (whole.sum(1) == m)
+            counts[todo[fits]] = whole[fits]
+            todo = todo[~fits]
+        if len(todo):
+            row = int(todo[0])
             raise InputError(
                 f"an audit needs the labels as they were given, m labels weighing 1/m each; row {row} of comp is soft "
                 f"({', '.join(f'{w:.3g}' for w in weights[row][:5])} ...). Audit the labels before augmentation."
             )
     return counts
-
-
-def _whole_numbers(weights: NDArray[np.floating[Any]], counts: LabelCounts) -> Counts:
-    """Fill `counts` (n, K) with the fewest labels that weigh as `weights` (n, K) do; the rows for which none do."""
-    todo = np.flatnonzero(weights.any(1))
-    for m in range(1, MOST_LABELS + 1):
-        if not len(todo):
-            break
-        scaled = weights[todo] * m
-        whole = np.rint(scaled)
-        fits = (np.abs(scaled - whole) <= WHOLE).all(1) & (whole.sum(1) == m)
-        counts[todo[fits]] = whole[fits]
-        todo = todo[~fits]
-    return todo
 
 
 def ask_neighbors(

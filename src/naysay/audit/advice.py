@@ -112,11 +112,9 @@ def _noise(audit: "Audit") -> Found:
             "(naysay pretrain, or embeddings) first."
         )
     elif near is not None and near.noise.low > NOISE * near.random:
-        cause = (
-            "Either labels are wrong, or the features mix the classes"
-            if near.foresight < FORESIGHT
-            else "Some of that may be features that mix classes, the rest is wrong labels"
-        )
+        either = "Either labels are wrong, or the features mix the classes"
+        both = "Some of that may be features that mix classes, the rest is wrong labels"
+        cause = either if near.foresight < FORESIGHT else both
         yield act(
             f"Up to {percent(near.noise.value)} of the labels ({_between(near.noise.low, near.noise.high, 1)}) name "
             "the class that their neighbours point to, where labels named at random would have "
@@ -141,8 +139,7 @@ def _annotators(audit: "Audit") -> Found:
             f"{row.labels:,} labels: probably without looking. Such labels are mostly true and tell little; leave them "
             "out or ask again."
         )
-    more = len(wrong[NAMED:]) + len(lazy[NAMED:])
-    if more:
+    if more := len(wrong[NAMED:]) + len(lazy[NAMED:]):
         yield act(f"{count(more, 'more annotator')} with the same marks; the table of annotators lists them first.")
 
 

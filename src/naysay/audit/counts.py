@@ -136,17 +136,16 @@ def _meaning(rows: Sequence[ClassCount], uniform: Fit, ceiling: float) -> str:
         f"The classes are not named equally often: a typical class is named {percent(uniform.effect, 0)} more or less "
         f"often than the mean, a {size(uniform.effect)} effect."
     )
-    high = sum(row.above_ceiling for row in rows)
-    if high:
+    if high := sum(row.above_ceiling for row in rows):
         return (
             f"{uneven} Even naming of wrong classes names none of them more than {percent(ceiling)}, whatever the "
             f"class sizes; {high} of {len(rows)} classes are above that, so the naming is biased."
         )
     implied = [row.implied_share for row in rows]
+    shares = f"their shares would then lie between {percent(max(min(implied), 0))} and {percent(max(implied))}"
     return (
-        f"{uneven} Biased naming would do that, and so would even naming of unequal classes: their shares would then "
-        f"lie between {percent(max(min(implied), 0))} and {percent(max(implied))}. Judge by what you know of "
-        "the classes."
+        f"{uneven} Biased naming would do that, and so would even naming of unequal classes: {shares}. Judge by what "
+        "you know of the classes."
     )
 
 
