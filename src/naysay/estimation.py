@@ -110,22 +110,18 @@ def estimate_transition(
     """
     comp = labels.validate(comp).detach().cpu()
     features = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
-    counts = label_counts(comp)
-    check(features, graph, len(comp), sample)
-    rows = sample_rows(counts, sample, seed)
-    why = too_few(len(rows), comp.shape[1])
-    if why or (features is None and graph is None):
-        raise _refused(why or "neighbours are needed, so pass features, or a graph.")
-    return ask_neighbors(comp, counts, rows, features, graph, metric, seed)[0]
+    found, _, why = ask_neighbors(comp, label_counts(comp), features, graph, metric, sample, seed)
+    if found is None:
+        raise _refused(why)
+    return found
 
 
 def _refused(why: str) -> InputError:
-    return InputError(
-        f"how labels come about cannot be estimated here: {why} Assume uniform labels, or give other features."
-    )
+    way_out = "Assume uniform labels, or give other features."
+    return InputError(f"how labels come about cannot be estimated here: {why} {way_out}")
 
 
-def check(features: Any, graph: neighbors.Graph | None, n: int, sample: int) -> None:
+def _check(features: Any, graph: neighbors.Graph | None, n: int, sample: int) -> None:
     """Raise InputError unless features or graph, where given, describe n rows that can be compared."""
     if sample < 1:
         raise InputError(f"sample must be at least 1 row; got {sample}.")
@@ -137,8 +133,8 @@ def check(features: Any, graph: neighbors.Graph | None, n: int, sample: int) -> 
         got = getattr(features, "shape", type(features).__name__)
         raise InputError(f"features must be an array with one row per row of comp, ({n}, d); got {got}.")
     if features.dtype.kind not in "fiub":
-        way_out = "Leave out columns of text, or turn them into numbers."
-        raise InputError(f"features must be numbers; got {features.dtype} values. {way_out}")
+        got = f"{features.dtype} values"
+        raise InputError(f"features must be numbers; got {got}. Leave out columns of text, or turn them into numbers.")
     row = unfinite_row(features)
     if row is not None:
         raise InputError(f"features must be finite; got NaN or inf in row {row}. Mend or drop such rows.")
@@ -152,9 +148,17 @@ def label_counts(comp: Tensor) -> LabelCounts:
     weights = comp.detach().cpu().numpy()
     counts = np.zeros(weights.shape, dtype=np.int32)
     for start in range(0, len(weights), BLOCK):
-        soft = _whole_numbers(weights[start : start + BLOCK], counts[start : start + BLOCK])
-        if len(soft):
-            row = start + int(soft[0])
+        todo = start + np.flatnonzero(weights[start : start + BLOCK].any(1))
+        for m in range(1, MOST_LABELS + 1):
+            if not len(todo):
+                break
+            scaled = weights[todo] * m
+            whole = np.rint(scaled)
+            fits = (np.abs(scaled - whole) <= WHOLE).all(1) & (whole.sum(1) == m)
+            counts[todo[fits]] = whole[fits]
+            todo = todo[~fits]
+        if len(todo):
+            row = int(todo[0])
             raise InputError(
                 f"an audit needs the labels as they were given, m labels weighing 1/m each; row {row} of comp is soft "
                 f"({', '.join(f'{w:.3g}' for w in weights[row][:5])} ...). Audit the labels before augmentation."
@@ -162,57 +166,33 @@ def label_counts(comp: Tensor) -> LabelCounts:
     return counts
 
 
-def _whole_numbers(weights: NDArray[np.floating[Any]], counts: LabelCounts) -> Counts:
-    """Fill `counts` (n, K) with the fewest labels that weigh as `weights` (n, K) do; the rows for which none do."""
-    todo = np.flatnonzero(weights.any(1))
-    for m in range(1, MOST_LABELS + 1):
-        if not len(todo):
-            break
-        scaled = weights[todo] * m
-        whole = np.rint(scaled)
-        fits = (np.abs(scaled - whole) <= WHOLE).all(1) & (whole.sum(1) == m)
-        counts[todo[fits]] = whole[fits]
-        todo = todo[~fits]
-    return todo
-
-
-def sample_rows(counts: LabelCounts, sample: int, seed: int) -> Counts:
-    """At most `sample` of the rows of counts (n, K) that have labels, at random, rising."""
-    labelled = np.flatnonzero(counts.any(1))
-    if len(labelled) <= sample:
-        return labelled
-    return np.sort(stream(seed, "audit sample").choice(labelled, sample, replace=False))
-
-
-def too_few(n: int, n_classes: int) -> str:
-    """Why n labelled items are too few for neighbours to speak, or nothing where they are enough."""
-    fewest = FEWEST_PER_CLASS * n_classes
-    few = f"{n} labelled items are too few to estimate noise and bias from neighbours: {fewest} are needed."
-    return few if n < fewest else ""
-
-
 def ask_neighbors(
-    comp: Tensor,
-    counts: LabelCounts,
-    rows: Counts,
-    features: Any,
-    graph: neighbors.Graph | None,
-    metric: str,
-    seed: int,
-) -> tuple[Estimate, Counts]:
-    """What neighbours say of `rows` (of n), by the graph of all n rows or the features of these; and likely classes.
+    comp: Tensor, counts: LabelCounts, features: Any, graph: neighbors.Graph | None, metric: str, sample: int, seed: int
+) -> tuple[Estimate | None, Counts, str]:
+    """What neighbours say, by the graph of all n rows or by features, or None; likely classes; and why it is None.
 
-    The latter are (n,): each row's likely class, -1 where it is not clear or the row was not asked.
+    The classes are (n,): each row's likely class, -1 where it is not clear or the row was not asked.
     """
-    pointed, labelled, n_classes = np.full(len(counts), -1), int(counts.any(1).sum()), counts.shape[1]
+    _check(features, graph, len(counts), sample)
+    n_classes, pointed = counts.shape[1], np.full(len(counts), -1)
+    labelled = rows = np.flatnonzero(counts.any(1))
+    if len(labelled) > sample:
+        rows = np.sort(stream(seed, "audit sample").choice(labelled, sample, replace=False))
+    if len(rows) < (fewest := FEWEST_PER_CLASS * n_classes):
+        few = f"{len(rows)} labelled items are too few to estimate noise and bias from neighbours"
+        return None, pointed, f"{few}: {fewest} are needed."
+    if features is None and graph is None:
+        return None, pointed, "neighbours are needed, so pass features, or a graph."
     asked = rows
     if graph is None:
-        graph = _graph_of(features[rows], metric, n_classes)
+        flat = torch.as_tensor(np.ascontiguousarray(features[rows], dtype=np.float32)).flatten(1)
+        # half a class of neighbours where classes are small: more would be of others
+        graph = neighbors.build(flat, min(NEIGHBORS, max(1, len(flat) // (2 * n_classes))), metric=metric)
         comp, counts, asked = comp[torch.from_numpy(rows)], counts[rows], np.arange(len(rows))
     marginal = counts.sum(0) / counts.sum()
     likely, clear = likely_classes(others_say(graph.to("cpu"), comp, asked, seed), marginal, graph.k)
     reached, own = likely != -1, counts[asked]
-    by_class, clearly = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
+    by_class, clearly = np.zeros((2, n_classes, n_classes))
     np.add.at(by_class, likely[reached], own[reached])
     np.add.at(clearly, likely[clear], own[clear])
     everywhere = share(int(np.trace(by_class)), int(by_class.sum()))
@@ -220,7 +200,7 @@ def ask_neighbors(
     error = math.sqrt(chance * (1 - chance) / max(everywhere.of, 1))
     estimate = Estimate(
         rows=len(rows),
-        labelled=labelled,
+        labelled=len(labelled),
         neighbors=graph.k,
         clear=int(clear.sum()),
         told=everywhere.of > 0 and chance - everywhere.value > TOLD * error,
@@ -233,13 +213,7 @@ def ask_neighbors(
         class_shares=tuple((np.bincount(likely[reached], minlength=n_classes) / max(int(reached.sum()), 1)).tolist()),
     )
     pointed[rows] = np.where(clear, likely, -1)
-    return estimate, pointed
-
-
-def _graph_of(features: Any, metric: str, n_classes: int) -> neighbors.Graph:
-    """The graph of rows (n, ...), with half a class of neighbours where classes are small: more would be of others."""
-    flat = torch.as_tensor(np.ascontiguousarray(features, dtype=np.float32)).flatten(1)
-    return neighbors.build(flat, min(NEIGHBORS, max(1, len(flat) // (2 * n_classes))), metric=metric)
+    return estimate, pointed, ""
 
 
 def others_say(graph: neighbors.Graph, comp: Tensor, rows: Counts, seed: int) -> Floats:

@@ -27,7 +27,7 @@ Found = Iterator[Advice]
 
 def advise(audit: "Audit") -> tuple[Advice, ...]:
     """What the rules say of an audit, the most pressing first."""
-    found = [advice for rule in RULES for advice in rule(audit)]
+    found = [advice for rule in RULES for advice in rule(audit)] + [look(why) for why in audit.not_told]
     if not any(advice.level == "act" for advice in found):
         found.append(fine("Nothing stands in the way of training: start with the loss scl-nl and the scheme dms."))
     return tuple(sorted(found, key=lambda advice: get_args(Level).index(advice.level)))
@@ -55,11 +55,11 @@ def _contradictions(audit: "Audit") -> Found:
 
 
 def _unlabelled(audit: "Audit") -> Found:
-    unlabelled = audit.coverage.unlabelled
-    if unlabelled.value > UNLABELLED:
+    unlabelled = audit.coverage.unlabelled.value
+    if unlabelled > UNLABELLED:
         yield look(
-            f"{percent(unlabelled.value, 0)} of the items have no label: sharing labels between neighbours "
-            "(naysay.augment, scheme dms) gives them some, training without it ignores them."
+            f"{percent(unlabelled, 0)} of the items have no label: sharing labels between neighbours (naysay.augment, "
+            "scheme dms) gives them some, training without it ignores them."
         )
 
 
@@ -80,10 +80,8 @@ def _bias(audit: "Audit") -> Found:
     near = audit.neighbourhood
     high = [quoted(row.name) for row in audit.marginals.classes if row.above_ceiling]
     if near is not None and near.told:
-        effect = (
-            f"for a given class, a typical wrong class is named {percent(near.bias.effect, 0)} more or less often "
-            "than even naming would"
-        )
+        often = f"{percent(near.bias.effect, 0)} more or less often than even naming would"
+        effect = f"for a given class, a typical wrong class is named {often}"
         if near.bias.effect_low > MEDIUM:
             yield act(
                 f"The labels are biased: {effect} ({_between(near.bias.effect_low, near.bias.effect_high)}). Losses "
@@ -92,8 +90,8 @@ def _bias(audit: "Audit") -> Found:
                 "rougher that T."
             )
         elif near.bias.effect_low > SMALL:
-            better = "scl-nl takes that well; compare it with fwd and the estimated T."
-            yield look(f"The labels are somewhat biased: {effect}. {better}")
+            way_out = "scl-nl takes that well; compare it with fwd and the estimated T."
+            yield look(f"The labels are somewhat biased: {effect}. {way_out}")
     elif high:
         yield act(
             f"The labels are biased towards {few(high, NAMED)}: no even naming gives a class that large a share. Take "
@@ -114,11 +112,9 @@ def _noise(audit: "Audit") -> Found:
             "(naysay pretrain, or embeddings) first."
         )
     elif near is not None and near.noise.low > NOISE * near.random:
-        cause = (
-            "Either labels are wrong, or the features mix the classes"
-            if near.foresight < FORESIGHT
-            else "Some of that may be features that mix classes, the rest is wrong labels"
-        )
+        either = "Either labels are wrong, or the features mix the classes"
+        both = "Some of that may be features that mix classes, the rest is wrong labels"
+        cause = either if near.foresight < FORESIGHT else both
         yield act(
             f"Up to {percent(near.noise.value)} of the labels ({_between(near.noise.low, near.noise.high, 1)}) name "
             "the class that their neighbours point to, where labels named at random would have "
@@ -143,8 +139,7 @@ def _annotators(audit: "Audit") -> Found:
             f"{row.labels:,} labels: probably without looking. Such labels are mostly true and tell little; leave them "
             "out or ask again."
         )
-    more = len(wrong[NAMED:]) + len(lazy[NAMED:])
-    if more:
+    if more := len(wrong[NAMED:]) + len(lazy[NAMED:]):
         yield act(f"{count(more, 'more annotator')} with the same marks; the table of annotators lists them first.")
 
 
@@ -186,10 +181,6 @@ def _classes(audit: "Audit") -> Found:
             yield act(f"{what}: if they are one class, give it one name.")
 
 
-def _not_told(audit: "Audit") -> Found:
-    yield from map(look, audit.not_told)
-
-
 RULES: tuple[Callable[["Audit"], Found], ...] = (
     _contradictions,
     _classes,
@@ -200,7 +191,6 @@ RULES: tuple[Callable[["Audit"], Found], ...] = (
     _unlabelled,
     _duplicates,
     _few_labels,
-    _not_told,
 )
 
 

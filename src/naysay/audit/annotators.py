@@ -19,6 +19,7 @@ from naysay.errors import InputError
 from naysay.labels import column, column_names, is_missing, listed
 from naysay.statistics import Counts, Fit, Floats, Share, at_least, fit, share
 
+Mask = NDArray[np.bool_]
 NOBODY = -1
 FAVOURITE = 0.5  # an annotator who surely names one class more than half of the time is naming it without looking
 FEWEST_LABELS = 10  # below this an interval spans most of what is possible
@@ -30,8 +31,7 @@ class Rows:
     """Distinct labels: `item`, `label` and `annotator` are numbers (m,), an annotator -1 where none is named.
 
     `annotators` are the names, None where the table has no such column. `shown` (m, K) is true for the options of each
-    row, and `place` (m,) the position of the label among its `n_shown` (m,) options, -1 where it was not among them;
-    None where no options are known.
+    row, and `place` (m,) the position of the label among them, -1 where it is not; None where no options are known.
     """
 
     item: Counts
@@ -39,14 +39,8 @@ class Rows:
     annotator: Counts
     annotators: tuple[str, ...] | None
     repeated: int
-    shown: NDArray[np.bool_] | None
-    n_shown: Counts | None
+    shown: Mask | None
     place: Counts | None
-
-    def counts(self, n_items: int, n_classes: int) -> NDArray[np.int32]:
-        """How often each item names each class, (n, K)."""
-        flat = np.bincount(self.item * n_classes + self.label, minlength=n_items * n_classes)
-        return flat.reshape(n_items, n_classes).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -97,14 +91,12 @@ def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts) -> Annotato
     named = rows.annotator != NOBODY
     item, label, who = rows.item[named], rows.label[named], rows.annotator[named]
     n_people, n_classes = len(rows.annotators), len(classes)
-    if n_people == 0:
-        return Annotators((), int((~named).sum()), None, 1 / (n_classes - 1))
     by_class = np.bincount(who * n_classes + label, minlength=n_people * n_classes).reshape(n_people, n_classes)
     total = by_class.sum(1)
     seen = np.bincount(np.unique(item * n_people + who) % n_people, minlength=n_people)
     agree, pairs = _pairs(item, label, who, n_classes, n_people)
     wrong, judged = _against(item, label, who, likely, n_people)
-    p_values = tails(wrong, judged)
+    p_values, too_unlikely = tails(wrong, judged), FAMILY_ALPHA / max((judged > 0).sum(), 1)
     found = []
     for a in np.flatnonzero(total).tolist():
         top = int(by_class[a].argmax())
@@ -121,9 +113,7 @@ def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts) -> Annotato
                 suspected=share(int(wrong[a]), int(judged[a])) if judged[a] else None,
                 p_value=float(p_values[a]) if judged[a] else None,
                 one_sided=bool(total[a] >= FEWEST_LABELS and favourite.low > FAVOURITE and favourite.low > 2 * others),
-                contradicts_neighbours=bool(
-                    judged[a] >= FEWEST_LABELS and p_values[a] < FAMILY_ALPHA / max((judged > 0).sum(), 1)
-                ),
+                contradicts_neighbours=bool(judged[a] >= FEWEST_LABELS and p_values[a] < too_unlikely),
             )
         )
     found.sort(key=lambda row: (not row.contradicts_neighbours, not row.one_sided, -row.labels, row.name))
@@ -134,17 +124,19 @@ def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts) -> Annotato
 
 def shown(rows: Rows, n_classes: int) -> Shown | None:
     """What the options shown tell, or None where none are known."""
-    if rows.shown is None or rows.n_shown is None or rows.place is None or not rows.n_shown.any():
+    if rows.shown is None or rows.place is None or not rows.shown.any():
         return None
-    known, inside = rows.n_shown > 0, rows.place != NOBODY
-    offered = rows.shown[inside]
+    inside = rows.place != NOBODY
+    offered, place = rows.shown[inside], rows.place[inside]
+    n_offered = offered.sum(1)
     named = np.bincount(rows.label[inside], minlength=n_classes)
-    expected = (offered / rows.n_shown[inside][:, None]).sum(0)
-    usual = int(np.bincount(rows.n_shown[inside]).argmax()) if inside.any() else 0
-    positions = np.bincount(rows.place[inside & (rows.n_shown == usual)], minlength=usual)
+    expected = (offered / n_offered[:, None]).sum(0)
+    usual = int(np.bincount(n_offered).argmax()) if inside.any() else 0
+    positions = np.bincount(place[n_offered == usual], minlength=usual)
+    n_known = int(rows.shown.any(1).sum())
     return Shown(
-        rows=int(known.sum()),
-        not_shown=int((known & ~inside).sum()),
+        rows=n_known,
+        not_shown=n_known - len(place),
         named=tuple(share(int(k), int(of)) for k, of in zip(named, offered.sum(0), strict=True)),
         evenly=fit(named.astype(np.float64), expected, n_classes - 1),
         positions=tuple(positions.tolist()),
@@ -169,8 +161,7 @@ def _pairs(item: Counts, label: Counts, who: Counts, n_classes: int, n_people: i
 def _group_sizes(keys: Counts) -> Counts:
     """For each entry, how many entries have its key."""
     _, group, size = np.unique(keys, return_inverse=True, return_counts=True)
-    sizes: Counts = size[group]
-    return sizes
+    return np.take(size, group)
 
 
 def _against(item: Counts, label: Counts, who: Counts, likely: Counts, n_people: int) -> tuple[Counts, Counts]:
@@ -200,8 +191,8 @@ def read(
 
     keys = ((items_of * (len(names) + 1) + people + 1) * len(classes) + labels_of)[given]
     first = np.flatnonzero(given)[np.sort(np.unique(keys, return_index=True)[1])]
-    options_of = _options(shown, classes, labels_of, first) if shown is not None else (None, None, None)
-    annotators = tuple(str(name) for name in names) if has(table, annotator) else None
+    options_of = _options(shown, classes, labels_of, first) if shown is not None else (None, None)
+    annotators = tuple(map(str, names)) if has(table, annotator) else None
     repeated = int(given.sum()) - len(first)
     return Rows(items_of[first], labels_of[first], people[first], annotators, repeated, *options_of)
 
@@ -235,9 +226,8 @@ def _missing(values: list[Any], name: str) -> set[Any]:
     try:
         return {value for value in set(values) if is_missing(value)}
     except TypeError:
-        raise InputError(
-            f"column {name!r} of the table must hold one name per cell; got lists. Give each label a row of its own."
-        ) from None
+        what = f"column {name!r} of the table must hold one name per cell; got lists"
+        raise InputError(f"{what}. Give each label a row of its own.") from None
 
 
 def _numbers(names: Sequence[Any], known: Sequence[Any], unknown: str) -> Counts:
@@ -249,10 +239,8 @@ def _numbers(names: Sequence[Any], known: Sequence[Any], unknown: str) -> Counts
     return found
 
 
-def _options(
-    shown: list[Any], classes: Sequence[Any], labels: Counts, rows: Counts
-) -> tuple[NDArray[np.bool_], Counts, Counts]:
-    """Which classes were shown (m, K), how many (m,), and where among them the label was (m,)."""
+def _options(shown: list[Any], classes: Sequence[Any], labels: Counts, rows: Counts) -> tuple[Mask, Counts]:
+    """Which classes were shown (m, K), and where among them the label was (m,)."""
     number = {name: i for i, name in enumerate(classes)}
 
     @cache
@@ -260,16 +248,13 @@ def _options(
         try:
             return tuple(number[name] for name in names)
         except KeyError as error:
-            raise InputError(
-                f"the options shown name class {error.args[0]!r}, which is not among the classes; correct its spelling."
-            ) from None
+            what = f"the options shown name class {error.args[0]!r}, which is not among the classes"
+            raise InputError(f"{what}; correct its spelling.") from None
 
     mask, place = np.zeros((len(rows), len(classes)), dtype=bool), np.full(len(rows), NOBODY)
-    n_shown = np.zeros(len(rows), dtype=np.int64)
     for i, row in enumerate(rows.tolist()):
         found = known(listed(shown[row]))
         mask[i, list(found)] = True
-        n_shown[i] = len(found)
         if labels[row] in found:
             place[i] = found.index(labels[row])
-    return mask, n_shown, place
+    return mask, place

@@ -38,57 +38,42 @@ def _parts(audit: "Audit") -> Iterator[Part]:
 def _labels(audit: "Audit") -> Part:
     coverage = audit.coverage
     last = len(coverage.by_labels) - 1
-    rows = [
-        (f"{m} or more" if m == last and coverage.most > last else str(m), f"{n:,}")
-        for m, n in enumerate(coverage.by_labels)
-        if n or m == 0
-    ]
+    numbers = [*map(str, range(last)), f"{last} or more" if coverage.most > last else str(last)]
+    rows = [(m, f"{n:,}") for m, n in zip(numbers, coverage.by_labels, strict=True) if n or m == "0"]
     names = f" ({_names(coverage.contradicting_items, coverage.contradicting)})" if coverage.contradicting else ""
     most = f" Those with the most, {coverage.most}: {_names(coverage.most_items)}." if coverage.most_items else ""
-    return Part(
-        "Labels per item",
-        [
-            Table("Items by labels", [Field("labels", "name"), Field("items")], rows),
-            f"{coverage.mean:.2f} labels per labelled item; {interval(coverage.unlabelled)} of the items have no "
-            f"label.{most} Items with all classes but one named: {coverage.solved:,}; with every class named, a "
-            f"contradiction: {coverage.contradicting:,}{names}.",
-        ],
+    says = (
+        f"{coverage.mean:.2f} labels per labelled item; {interval(coverage.unlabelled)} of the items have no label."
+        f"{most} Items with all classes but one named: {coverage.solved:,}; with every class named, a contradiction: "
+        f"{coverage.contradicting:,}{names}."
     )
+    return Part("Labels per item", [Table("Items by labels", [Field("labels", "name"), Field("items")], rows), says])
 
 
 def _classes(audit: "Audit") -> Part:
     classes = audit.marginals.classes
     most = max(row.named.value for row in classes)
     fields = [Field("class", "name"), Field("labels"), Field("share"), Field("", "bar"), Field("", "text")]
-    rows = [
-        (
-            row.name,
-            f"{row.named.count:,}",
-            interval(row.named),
-            row.named.value / most,
-            "above ceiling" if row.above_ceiling else "",
-        )
-        for row in classes
-    ]
+    rows = []
+    for row in classes:
+        mark = "above ceiling" if row.above_ceiling else ""
+        rows.append((row.name, f"{row.named.count:,}", interval(row.named), row.named.value / most, mark))
+    table = Table("Classes and the labels that name them", fields, rows)
     meaning = f"{audit.marginals.meaning} Against even: {effect(audit.marginals.uniform)}."
-    return Part(
-        "How often each class is named", [Table("Classes and the labels that name them", fields, rows), meaning]
-    )
+    return Part("How often each class is named", [table, meaning])
 
 
 def _options(classes: Sequence[str], shown: "Shown") -> Part:
     rows = [(name, f"{share.of:,}", interval(share)) for name, share in zip(classes, shown.named, strict=True)]
     fields = [Field("class", "name"), Field("shown"), Field("named when shown")]
-    return Part(
-        f"Options shown: {count(shown.rows, 'label')} with options",
-        [
-            Table("How often each class is named when it is shown", fields, rows),
-            f"Against even choice among those shown: {effect(shown.evenly)}.",
-            f"Labels by place in the list, first to last: {', '.join(f'{n:,}' for n in shown.positions)}; "
-            f"{effect(shown.position)}.",
-            f"Labels that name a class that was not shown: {shown.not_shown:,}.",
-        ],
+    places = ", ".join(f"{n:,}" for n in shown.positions)
+    says = (
+        Table("How often each class is named when it is shown", fields, rows),
+        f"Against even choice among those shown: {effect(shown.evenly)}.",
+        f"Labels by place in the list, first to last: {places}; {effect(shown.position)}.",
+        f"Labels that name a class that was not shown: {shown.not_shown:,}.",
     )
+    return Part(f"Options shown: {count(shown.rows, 'label')} with options", says)
 
 
 def _neighbors(audit: "Audit") -> Part:
@@ -96,15 +81,11 @@ def _neighbors(audit: "Audit") -> Part:
     if near is None:
         return Part("Noise and bias", audit.not_told)
     looked = "all" if near.rows == near.labelled else f"a random sample of {near.rows:,} of"
-    asked = (
-        f"{near.neighbors} neighbours each, of {looked} {near.labelled:,} labelled items; "
-        f"{near.clear:,} have clear neighbours."
-    )
+    items = f"{near.labelled:,} labelled items; {near.clear:,} have clear neighbours"
+    asked = f"{near.neighbors} neighbours each, of {looked} {items}."
     silent = "The neighbours say nothing about an item's labels, so neither noise nor bias can be estimated from them."
-    return Part(
-        "Noise and bias, estimated from neighbours, without ordinary labels",
-        [asked, *(_told(audit.classes, near) if near.told else [silent])],
-    )
+    says = [asked, *(_told(audit.classes, near) if near.told else [silent])]
+    return Part("Noise and bias, estimated from neighbours, without ordinary labels", says)
 
 
 def _told(classes: Sequence[str], near: "Neighborhood") -> Iterator[str | Table]:
@@ -130,15 +111,9 @@ def _told(classes: Sequence[str], near: "Neighborhood") -> Iterator[str | Table]
 
 
 def _annotators(people: "Annotators", suspected: bool) -> Part:
-    fields = [
-        Field("annotator", "name"),
-        Field("labels"),
-        Field("items"),
-        Field("favourite", "text"),
-        Field("agrees"),
-        Field("suspected"),
-        Field("stands out", "text"),
-    ]
+    numbers = Field("labels"), Field("items")
+    judged = Field("favourite", "text"), Field("agrees"), Field("suspected"), Field("stands out", "text")
+    fields = [Field("annotator", "name"), *numbers, *judged]
     rows = [
         (
             row.name,
@@ -186,10 +161,9 @@ def interval(share: Share) -> str:
 
 def effect(fit: Fit) -> str:
     """A test in one line."""
-    return (
-        f"effect w = {fit.effect:.3f} [{fit.effect_low:.3f}, {fit.effect_high:.3f}], {size(fit.effect)}; "
-        f"chi-square {fit.chi2:.1f} on {fit.df}, p {'< 0.0001' if fit.p_value < 1e-4 else f'= {fit.p_value:.4f}'}"
-    )
+    p = "< 0.0001" if fit.p_value < 1e-4 else f"= {fit.p_value:.4f}"
+    found = f"effect w = {fit.effect:.3f} [{fit.effect_low:.3f}, {fit.effect_high:.3f}], {size(fit.effect)}"
+    return f"{found}; chi-square {fit.chi2:.1f} on {fit.df}, p {p}"
 
 
 def _names(names: Sequence[str], total: int | None = None) -> str:

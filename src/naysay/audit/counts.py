@@ -136,17 +136,16 @@ def _meaning(rows: Sequence[ClassCount], uniform: Fit, ceiling: float) -> str:
         f"The classes are not named equally often: a typical class is named {percent(uniform.effect, 0)} more or less "
         f"often than the mean, a {size(uniform.effect)} effect."
     )
-    high = sum(row.above_ceiling for row in rows)
-    if high:
+    if high := sum(row.above_ceiling for row in rows):
         return (
             f"{uneven} Even naming of wrong classes names none of them more than {percent(ceiling)}, whatever the "
             f"class sizes; {high} of {len(rows)} classes are above that, so the naming is biased."
         )
     implied = [row.implied_share for row in rows]
+    shares = f"their shares would then lie between {percent(max(min(implied), 0))} and {percent(max(implied))}"
     return (
-        f"{uneven} Biased naming would do that, and so would even naming of unequal classes: their shares would then "
-        f"lie between {percent(max(min(implied), 0))} and {percent(max(implied))}. Judge by what you know of "
-        "the classes."
+        f"{uneven} Biased naming would do that, and so would even naming of unequal classes: {shares}. Judge by what "
+        "you know of the classes."
     )
 
 
@@ -154,15 +153,14 @@ def duplicates(features: Any, given: Given, repeated: int | None, by_whom: bool)
     """The duplicates among features (n, ...), where there are any; `repeated` and `by_whom` are what the table told."""
     if features is None:
         return Duplicates(repeated, by_whom, None, None, None, ())
-    counts = given.counts
     _, group, size = np.unique(fingerprints(features), return_inverse=True, return_counts=True)
     rows = np.flatnonzero(size[group] > 1)
     members, number = np.unique(group[rows], return_inverse=True)
-    named = np.zeros((len(members), counts.shape[1]), dtype=np.int64)
-    np.add.at(named, number, counts[rows])
-    alone = np.zeros(len(members), dtype=bool)
-    np.logical_or.at(alone, number, (counts[rows] > 0).all(1))
-    conflicting = (named > 0).all(1) & ~alone  # an item that names every class by itself is counted elsewhere
+    said = given.counts[rows] > 0
+    named, alone = np.zeros((len(members), said.shape[1]), dtype=bool), np.zeros(len(members), dtype=bool)
+    np.logical_or.at(named, number, said)
+    np.logical_or.at(alone, number, said.all(1))
+    conflicting = named.all(1) & ~alone  # an item that names every class by itself is counted elsewhere
     shown = np.flatnonzero(conflicting if conflicting.any() else np.ones(len(members), dtype=bool))[:LISTED]
     examples = tuple(given.names(rows[number == g]) for g in shown)
     return Duplicates(repeated, by_whom, len(members), len(rows) - len(members), int(conflicting.sum()), examples)

@@ -23,6 +23,10 @@ from naysay.seeds import stream
 from naysay.statistics import Counts
 
 SUSPECTS = 20  # items listed to be looked at
+WITHOUT_FEATURES = (
+    "Without features nothing can be said about wrong labels: pass features, or a graph, to have noise and bias "
+    "estimated."
+)
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,10 @@ def audit(
     appearance.
     classes: the names of the K columns; without them, the table's as `labels.from_table` sorts them, or numbers.
     """
-    _check_distinct(classes, "classes")
-    _check_distinct(items, "items")
+    for what, names in (("classes", classes), ("items", items)):
+        if names is not None and len(set(names)) < len(names):
+            twice = Counter(names).most_common(1)[0][0]
+            raise InputError(f"{what} must be distinct; got {twice!r} more than once.")
     features = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
     rows = None
     if table is not None:
@@ -123,8 +129,8 @@ def audit(
         labels.check_n_classes(len(classes))
         rows = read(table, classes, items, item=item, label=label, annotator=annotator, options=options)
     given = _given(comp, rows, classes, items)
-    estimation.check(features, graph, len(given.counts), sample)
-    near, likely, not_told = _ask_neighbors(given, features, graph, metric, sample, seed)
+    near, likely, why = estimation.ask_neighbors(given.comp, given.counts, features, graph, metric, sample, seed)
+    why = WITHOUT_FEATURES if features is None and graph is None else why
     repeats = (None, False) if rows is None else (rows.repeated, rows.annotators is not None)
     found = Audit(
         classes=given.classes,
@@ -133,8 +139,8 @@ def audit(
         annotators=None if rows is None else annotators(rows, given.classes, likely),
         shown=None if rows is None else shown(rows, len(given.classes)),
         duplicates=duplicates(features, given, *repeats),
-        neighbourhood=near,
-        not_told=not_told,
+        neighbourhood=None if near is None else Neighborhood(**vars(near), suspects=_suspects(given, likely, seed)),
+        not_told=(why,) if why else (),
     )
     return replace(found, advice=advise(found))
 
@@ -147,7 +153,9 @@ def _given(comp: Any, rows: Rows | None, classes: Sequence[Any] | None, items: S
             got = f"{len(items)} items for {len(comp)} rows"
             raise InputError(f"items must name the rows of comp, one each; got {got}.")
     if rows is not None and items is not None and classes is not None:
-        counts = rows.counts(len(items), len(classes))
+        n, n_classes = len(items), len(classes)
+        flat = np.bincount(rows.item * n_classes + rows.label, minlength=n * n_classes)
+        counts = flat.reshape(n, n_classes).astype(np.int32)
         if comp is not None:
             _check_same(counts, comp.numpy(), items)
         comp = torch.from_numpy(counts / np.maximum(counts.sum(1, keepdims=True), 1)).float()
@@ -162,12 +170,6 @@ def _given(comp: Any, rows: Rows | None, classes: Sequence[Any] | None, items: S
     return Given(comp, counts, names, items)
 
 
-def _check_distinct(names: Sequence[Any] | None, what: str) -> None:
-    if names is not None and len(set(names)) < len(names):
-        twice = Counter(names).most_common(1)[0][0]
-        raise InputError(f"{what} must be distinct; got {twice!r} more than once.")
-
-
 def _check_same(counts: LabelCounts, comp: NDArray[Any], items: Sequence[Any]) -> None:
     """A row of comp names the classes that the table names, or none (contradictions may have been unlabelled)."""
     off = ((counts > 0) != (comp > 0)).any(1) & comp.any(1)
@@ -177,22 +179,6 @@ def _check_same(counts: LabelCounts, comp: NDArray[Any], items: Sequence[Any]) -
             f"comp and table must say the same; row {at} of comp, item {items[at]!r}, names other classes than the "
             "table does. Pass `items` and `classes` in the order of comp's rows and columns, or the table alone."
         )
-
-
-def _ask_neighbors(
-    given: Given, features: Any, graph: neighbors.Graph | None, metric: str, sample: int, seed: int
-) -> tuple[Neighborhood | None, Counts, tuple[str, ...]]:
-    """What neighbours say, each item's likely class (n,) or -1, and, where they cannot be asked, why."""
-    no_features = (
-        "Without features nothing can be said about wrong labels: pass features, or a graph, to have noise and bias "
-        "estimated."
-    )
-    rows = estimation.sample_rows(given.counts, sample, seed)
-    why = no_features if features is None and graph is None else estimation.too_few(len(rows), len(given.classes))
-    if why:
-        return None, np.full(len(given.counts), -1), (why,)
-    near, likely = estimation.ask_neighbors(given.comp, given.counts, rows, features, graph, metric, seed)
-    return Neighborhood(**vars(near), suspects=_suspects(given, likely, seed)), likely, ()
 
 
 def _suspects(given: Given, likely: Counts, seed: int) -> tuple[Suspect, ...]:

@@ -24,13 +24,7 @@ def audit(
     merge_spelling: o.MergeSpelling = False,
     transition: o.Transition = None,
     truth: Annotated[
-        str | None,
-        typer.Option(
-            "--truth",
-            metavar="COLUMN",
-            rich_help_panel=o.ITEMS,
-            help="The column of ordinary labels, to be left alone.",
-        ),
+        str | None, o.items("--truth", "COLUMN", "The column of ordinary labels, to be left alone.")
     ] = None,
     n_labels: o.NLabels = None,
     space: o.Space = "auto",

@@ -74,9 +74,8 @@ def as_html(content: Content, whole: bool = False) -> str:
 
     style = (ASSETS / "content.css").read_text(encoding="utf-8").strip()
     limits = {"most_rows": PAGE_ROWS, "most_columns": PAGE_COLUMNS}
-    section = template("content.html.j2").render(content=content, style=style, **limits).strip()
-    page = template("content_page.html.j2").render(title=content.title, section=section) if whole else section
-    return str(page)
+    section = str(template("content.html.j2").render(content=content, style=style, **limits)).strip()
+    return str(template("content_page.html.j2").render(title=content.title, section=section)) if whole else section
 
 
 def as_text(content: Content) -> str:
@@ -85,16 +84,10 @@ def as_text(content: Content) -> str:
 
     drawn = io.StringIO()
     console = Console(file=drawn, width=WIDTH, color_system=None, force_terminal=False, force_jupyter=False)
-    for line in (*_heading(content.title, "="), _text(content.opening)):
-        console.print(line)
+    console.print(_text(content.title), "=" * len(content.title), _text(content.opening), sep="\n")
     for part in (*content.parts, content.to_do):
-        for line in ("", *_heading(part.title, "-"), *_drawn(part)):
-            console.print(line)
+        console.print("", _text(part.title), "-" * len(part.title), *_drawn(part), sep="\n")
     return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n"
-
-
-def _heading(title: str, under: str) -> list[Any]:
-    return [_text(title), _text(under * len(title))]
 
 
 def _text(words: str) -> Any:

@@ -98,7 +98,7 @@ def draw_map(source: FeatureMap, classes: Sequence[str]) -> Drawn | None:
     clusters: list[Drawn] = []
     for number in np.unique(predicted).tolist():
         mine = predicted == number
-        middle = np.median(xy[mine], axis=0) / (BOX, height) * 100
+        left, top = (np.median(xy[mine], axis=0) / (BOX, height) * 100).tolist()
         count = int(mine.sum())
         cells = [f"{count:,}"]
         cells += [] if sure is None else [show(float(sure[mine].mean()), "%")]
@@ -110,8 +110,8 @@ def draw_map(source: FeatureMap, classes: Sequence[str]) -> Drawn | None:
                 "colour": number % 10,
                 "shape": SHAPES[(number + number // 10) % len(SHAPES)],
                 "points": _points(xy[mine]),
-                "left": float(middle[0]),
-                "top": float(middle[1]),
+                "left": left,
+                "top": top,
                 "count": count,
                 "cells": cells,
             }

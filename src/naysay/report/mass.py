@@ -47,15 +47,14 @@ def draw_heat(heat: HeatMap, full: float) -> Drawn:
     shown = values[:MOST, :MOST]
     cells = [[_cell(value, full) for value in row] for row in shown.tolist()]
     rows = [(str(name), row) for name, row in zip(heat.row_names, cells, strict=False)]
-    kept = [f"{n} of {of}" for n, of in zip(shown.shape, values.shape, strict=True)]
-    cut = f"Shown: the first {kept[0]} rows and {kept[1]} columns." if shown.size < values.size else ""
+    in_rows, in_columns = (f"{n} of {of}" for n, of in zip(shown.shape, values.shape, strict=True))
     return {
         "source": heat,
         "head": max((len(name) for name, _ in rows), default=0),  # letters of the longest row name
         "columns": list(heat.column_names)[:MOST],
         "rows": rows,
         "sentence": _sentence(heat, values),
-        "cut": cut,
+        "cut": f"Shown: the first {in_rows} rows and {in_columns} columns." if shown.size < values.size else "",
     }
 
 
@@ -114,10 +113,9 @@ def png_uri(image: Array, side: int = LARGE) -> str:
         pixels = pixels[:, :, 0]
     drawable = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (3, 4))
     if pixels.dtype != np.uint8 or not drawable or not pixels.size:
-        raise InputError(
-            f"an image must be uint8, (H, W) or (H, W, 1 | 3 | 4), channels last; got shape {np.shape(image)} of "
-            f"{pixels.dtype}. Scale floats to 0-255 and move the channels to the end."
-        )
+        must = "an image must be uint8, (H, W) or (H, W, 1 | 3 | 4), channels last"
+        got = f"shape {np.shape(image)} of {pixels.dtype}"
+        raise InputError(f"{must}; got {got}. Scale floats to 0-255 and move the channels to the end.")
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     picture.thumbnail((side, side))
     file = io.BytesIO()

@@ -26,8 +26,7 @@ def show(value: float | None, unit: str = "", digits: int = 1) -> str:
 
 def show_with_unit(value: float | None, unit: str = "", digits: int = 1) -> str:
     """As `show`, with the unit behind it: "94.3 %"."""
-    text = show(value, unit, digits)
-    return f"{text}\N{NO-BREAK SPACE}{unit}" if unit and text != MISSING else text
+    return show_value(Value(value), unit, digits)
 
 
 def show_value(value: Value, unit: str = "", digits: int = 1) -> str:

@@ -65,6 +65,9 @@ def render(report: Report) -> str:
     from markupsafe import Markup
 
     drawn = _draw(report)
+    # what the script needs to find a figure's points under the pointer; the words it takes from the page
+    charts = {f"{part}-{i}": chart["hover"] for part in ("learning", "sharing") for i, chart in enumerate(drawn[part])}
+    hover = {"charts": charts, "map": drawn["map"]["hover"] if drawn["map"] else None}
     script = (ASSETS / "report.js").read_text(encoding="utf-8").strip()
     page: str = template("page.html.j2").render(
         drawn,
@@ -74,7 +77,7 @@ def render(report: Report) -> str:
         css=Markup((ASSETS / "report.css").read_text(encoding="utf-8").strip()),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=Markup(_inert(_hover(drawn))),
+        data=Markup(_inert(hover)),
     )
     return page
 
@@ -84,6 +87,12 @@ def _draw(report: Report) -> dict[str, Any]:
     from markupsafe import Markup
 
     full = scale(report.heat_maps)
+    origin = {"date": report.date, "command": report.command, "data hash": report.data_hash, **report.facts}
+    made = {
+        "Origin": [(name, value) for name, value in origin.items() if value],
+        "Versions": list(report.versions.items()),
+        "Settings": _flat(report.config),
+    }
     return {
         "results": tabulate(report.results) if report.results else None,
         "dots": draw_dots(report.results) if report.results else None,
@@ -95,25 +104,8 @@ def _draw(report: Report) -> dict[str, Any]:
         "examples": [view(item, report.classes) for item in report.examples],
         "doubtful": [view(item, report.classes, SMALL) for item in report.doubtful],
         "audit": Markup(report.audit),
-        "setup": [(title, lines) for title, lines in _setup(report) if lines],
+        "setup": [(title, lines) for title, lines in made.items() if lines],
     }
-
-
-def _hover(drawn: dict[str, Any]) -> dict[str, Any]:
-    """What the script needs to find a figure's points under the pointer; the words it takes from the page."""
-    parts = ("learning", "sharing")
-    charts = {f"{part}-{index}": chart["hover"] for part in parts for index, chart in enumerate(drawn[part])}
-    return {"charts": charts, "map": drawn["map"]["hover"] if drawn["map"] else None}
-
-
-def _setup(report: Report) -> list[tuple[str, list[tuple[str, str]]]]:
-    """How the run was made: the titled lists of the last section."""
-    origin = {"date": report.date, "command": report.command, "data hash": report.data_hash, **report.facts}
-    return [
-        ("Origin", [(name, value) for name, value in origin.items() if value]),
-        ("Versions", list(report.versions.items())),
-        ("Settings", _flat(report.config)),
-    ]
 
 
 def _inert(data: Any) -> str:

@@ -76,13 +76,11 @@ class Results:
     drawn: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for method in self.methods:
-            if len(method.values) != len(self.columns):
-                raise InputError(
-                    f"method {method.name!r} must have one value for each of the {len(self.columns)} columns; "
-                    f"got {len(method.values)}. Give Value(None) where nothing was measured."
-                )
         names = [column.name for column in self.columns]
+        for method in self.methods:
+            if len(method.values) != len(names):
+                must = f"method {method.name!r} must have one value for each of the {len(names)} columns"
+                raise InputError(f"{must}; got {len(method.values)}. Give Value(None) where nothing was measured.")
         for name in self.drawn:
             if name not in names:
                 there = f"the columns are {', '.join(names)}"
@@ -119,10 +117,8 @@ class Curves:
         for series in self.series:
             for values in (series.y, series.low, series.high):
                 if values is not None and len(values) != n:
-                    raise InputError(
-                        f"series {series.name!r} of {self.title!r} must have one value for each of the {n} x values; "
-                        f"got {len(values)}. Give None where nothing was measured."
-                    )
+                    must = f"series {series.name!r} of {self.title!r} must have one value for each of the {n} x values"
+                    raise InputError(f"{must}; got {len(values)}. Give None where nothing was measured.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +135,10 @@ class HeatMap:
     needs_truth: bool = False
 
     def __post_init__(self) -> None:
-        rows, columns = named = (len(self.row_names), len(self.column_names))
-        if np.shape(self.values) != named:
+        rows, columns, shape = len(self.row_names), len(self.column_names), np.shape(self.values)
+        if shape != (rows, columns):
             has = f"heat map {self.title!r} has {rows} row and {columns} column names"
-            raise InputError(f"{has}; got values {np.shape(self.values)}.")
+            raise InputError(f"{has}; got values {shape}.")
 
 
 @dataclass(frozen=True, eq=False)

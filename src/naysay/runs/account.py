@@ -75,9 +75,8 @@ def _examples(fitted: Fitted, n: int) -> Tensor:
     """Training rows at random (e, 1 + NEIGHBORS), each followed by its nearest; without a graph, by none."""
     chosen = stream(fitted.settings.config.seed, "report examples").choice(n, min(EXAMPLES, n), replace=False)
     some = torch.from_numpy(np.sort(chosen))
-    if fitted.graph is None:
-        return some[:, None]
-    return torch.cat([some[:, None], fitted.graph.indices[some, :NEIGHBORS].long()], 1)
+    near = [] if fitted.graph is None else [fitted.graph.indices[some, :NEIGHBORS].long()]
+    return torch.cat([some[:, None], *near], 1)
 
 
 def _by_class(comp: Tensor, predicted: Tensor) -> NDArray[np.float32]:

@@ -73,13 +73,12 @@ def _key_figures(about: Line, chosen: Line) -> list[KeyFigure]:
     labels, estimate = about["labels"], Value(chosen["estimate"], chosen["standard_error"])
     told_by = f"from {chosen['held_out_rows']:,} held-out complementary labels; ± one standard error"
     tested_on, tested = about["data"].get("tested_on", "the held-out items"), chosen["truth"].get("test_accuracy")
+    in_all = count(labels["labels"], "label")
     figures = [
         KeyFigure(ESTIMATED, estimate, note=told_by),
         KeyFigure("test accuracy", Value(tested), note=f"on {tested_on}; {TRUTH}", needs_truth=True),
         KeyFigure("items", Value(about["data"]["rows"]), "", 0, f"{about['training_rows']:,} trained on"),
-        KeyFigure(
-            "labels per labelled item", Value(labels["mean"]), "", 2, f"{count(labels['labels'], 'label')} in all"
-        ),
+        KeyFigure("labels per labelled item", Value(labels["mean"]), "", 2, f"{in_all} in all"),
     ]
     return [figure for figure in figures if "test_accuracy" in chosen["truth"] or not figure.needs_truth]
 
@@ -97,25 +96,25 @@ def _results(about: Line) -> Results:
     for row in rows:
         truth = [Value(row["truth"].get(figure.name)) for figure in known]
         values = [Value(row["estimate"], row["standard_error"]), *truth, Value(row["seconds"])]
-        methods.append(Method(row["scheme"], values, chosen=row["chosen"], note=_difference(row["chosen_minus_this"])))
+        note = ""
+        if against := row["chosen_minus_this"]:
+            points = with_error(-against["difference"], against["standard_error"], "+")
+            note = f"{points} points against the chosen one, on the same rows"
+        methods.append(Method(row["scheme"], values, chosen=row["chosen"], note=note))
     drawn = [ESTIMATED, *(figure.words for figure in known if figure.name == "test_accuracy")]
     return Results(columns, methods, note=about["verdict"], drawn=drawn)
-
-
-def _difference(against: Line | None) -> str:
-    if against is None:
-        return ""
-    points = with_error(-against["difference"], against["standard_error"], "+")
-    return f"{points} points against the chosen one, on the same rows"
 
 
 def _learning(epochs: list[Line], schemes: list[str]) -> list[Curves]:
     """The charts of every scheme; one in which nothing was measured, such as test accuracy, is not drawn."""
     lines = {scheme: [line for line in epochs if line["scheme"] == scheme] for scheme in schemes}
     x = [line["epoch"] for line in max(lines.values(), key=len)]
-    estimates = [_band(scheme, of) for scheme, of in lines.items()]
-    tested = [Series(scheme, _values(of, "test_accuracy"), needs_truth=True) for scheme, of in lines.items()]
-    losses = [Series(scheme, _values(of, "loss")) for scheme, of in lines.items()]
+    estimates, tested, losses = [], [], []
+    for scheme, of in lines.items():
+        pairs = [(line["held_out"], line["held_out_error"]) for line in of]
+        estimates.append(Series(scheme, [v for v, _ in pairs], [v - e for v, e in pairs], [v + e for v, e in pairs]))
+        tested.append(Series(scheme, [line.get("test_accuracy") for line in of], needs_truth=True))
+        losses.append(Series(scheme, [line.get("loss") for line in of]))
     bands = "From complementary labels; bands are ± one standard error."
     shapes = "The schemes train on different labels, so compare shapes, not heights."
     return [
@@ -123,15 +122,6 @@ def _learning(epochs: list[Line], schemes: list[str]) -> list[Curves]:
         Curves("Test accuracy", x, tested, note=f"Against the truth, {TRUTH}."),
         Curves("Training loss", x, losses, unit="", note=shapes),
     ]
-
-
-def _values(lines: list[Line], name: str) -> list[Any]:
-    return [line.get(name) for line in lines]
-
-
-def _band(scheme: str, lines: list[Line]) -> Series:
-    pairs = [(line["held_out"], line["held_out_error"]) for line in lines]
-    return Series(scheme, [v for v, _ in pairs], [v - e for v, e in pairs], [v + e for v, e in pairs])
 
 
 def _sharing(lines: list[Line]) -> list[Curves]:
@@ -148,8 +138,9 @@ def _sharing(lines: list[Line]) -> list[Curves]:
 
 
 def _series(lines: list[Line], name: str) -> list[Series]:
-    figure, measured = find_figure(name), any(name in line for line in lines)
-    return [Series(figure.words, _values(lines, name), needs_truth=figure.needs_truth)] if measured else []
+    figure, values = find_figure(name), [line.get(name) for line in lines]
+    measured = any(name in line for line in lines)
+    return [Series(figure.words, values, needs_truth=figure.needs_truth)] if measured else []
 
 
 def _heat_maps(arrays: Arrays, about: Line) -> list[HeatMap]:
@@ -158,16 +149,15 @@ def _heat_maps(arrays: Arrays, about: Line) -> list[HeatMap]:
     titles = {"heat_given": "Labels as given", "heat_shared": f"Labels after sharing ({about['chosen']})"}
     if about["chosen"] == "none":
         del titles["heat_shared"]
-    note = (
-        "Mean label mass of the items of each predicted class: the lighter the diagonal, the less labels and "
-        "predictions contradict."
-    )
+    lighter = "the lighter the diagonal, the less labels and predictions contradict"
+    note = f"Mean label mass of the items of each predicted class: {lighter}."
     return [HeatMap(title, arrays[name], rows, names, "predicted class", note=note) for name, title in titles.items()]
 
 
 def _feature_map(arrays: Arrays, about: Line) -> FeatureMap:
     truth = arrays.get("map_truth")
     explained = joined([percent(float(share), 0) for share in arrays["map_explained"]])
+    items = f"{len(arrays['map_points']):,} training items by {about['space']}"
     return FeatureMap(
         arrays["map_points"],
         arrays["map_predicted"],
@@ -175,8 +165,7 @@ def _feature_map(arrays: Arrays, about: Line) -> FeatureMap:
         probability=arrays["map_probability"],
         labels=arrays["map_labels"],
         y_true=None if truth is None or truth.min() < 0 else truth,
-        note=f"{len(arrays['map_points']):,} training items by {about['space']}, in the two directions of greatest "
-        f"variance ({explained}).",
+        note=f"{items}, in the two directions of greatest variance ({explained}).",
     )
 
 

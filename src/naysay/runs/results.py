@@ -1,8 +1,8 @@
 """What a run found, in words and in JSON: no sentence says more than the held-out labels can show."""
 
-import dataclasses
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from naysay.figures import FIGURES
@@ -50,9 +50,7 @@ def results(fitted: Fitted) -> list[dict[str, Any]]:
             "estimate": attempt.estimate.value,
             "standard_error": attempt.estimate.standard_error,
             "held_out_rows": len(attempt.estimate.rows),
-            "chosen_minus_this": None
-            if attempt is fitted.chosen
-            else dataclasses.asdict(fitted.versus[attempt.scheme]),
+            "chosen_minus_this": None if attempt is fitted.chosen else asdict(fitted.versus[attempt.scheme]),
             "sharing": attempt.sharing.as_dict(),
             "truth": {**attempt.oracle, **_against_the_truth(attempt.trained.last_figures)},
             "seconds": round(attempt.seconds, 3),

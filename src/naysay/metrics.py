@@ -1,5 +1,6 @@
-"""How right predictions and labels are, and how well labels are shared (Lin et al. 2023). All of it needs the truth.
+"""Figures for experiments in which the truth is known; every function that takes it is called `oracle_*`.
 
+They say how right predictions and labels are, and how well labels are shared (Lin et al. 2023).
 A classifier is told about one wrong class of an instance, `seen`, and learns about the others, `unseen`, only through
 similar instances. Its confidence (softmax probability) on unseen complementary labels says how well that worked;
 perfect sharing is 0. Of labels, mass on the true class is error, and the class with the least mass is the guess.
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from naysay import labels, neighbors
 from naysay.errors import InputError, unknown
+from naysay.learning import Observer, Snapshot
 from naysay.neighbors import Graph
 from naysay.neighbors.graph import METRICS
 from naysay.seeds import stream
@@ -25,10 +27,8 @@ def oracle_accuracy(predicted: Any, y_true: Any) -> float:
     if predicted.ndim == 2:
         predicted = predicted.argmax(1)
     if predicted.shape != y_true.shape or not len(y_true):
-        raise InputError(
-            f"predicted must be one class number (or one row of logits) per true class; "
-            f"got {tuple(predicted.shape)} for {tuple(y_true.shape)} true classes."
-        )
+        got = f"{tuple(predicted.shape)} for {tuple(y_true.shape)} true classes"
+        raise InputError(f"predicted must be one class number (or one row of logits) per true class; got {got}.")
     return int((predicted == y_true).sum()) / len(y_true)
 
 
@@ -123,6 +123,49 @@ def oracle_neighboring_noise(
     own = found == centres[:, None]
     own[:, -1] |= ~own.any(1)  # where more than k duplicates crowd the centre out of its own list, the farthest goes
     return _noise(found[~own].view(sample, n_neighbors), comp, y_true[centres])
+
+
+def oracle_observer(
+    x: Any,
+    comp: Tensor,
+    y_true: Any,
+    *,
+    x_test: Any = None,
+    y_test: Any = None,
+    augmented: Tensor | None = None,
+    noise_neighbors: int = 128,
+    noise_every: int | None = None,
+    noise_sample: int | None = None,
+) -> Observer:
+    """What training calls after each epoch for figures on its rows `x` with labels `comp` (n, K) and truth (n,).
+
+    The truth is in it and nowhere in training. test_accuracy comes with x_test and y_test, confidence_augmented with
+    `augmented` (n, K), and neighbouring_noise at the last epoch and every `noise_every` epochs (0: never), over all
+    rows or a `noise_sample` of them.
+    """
+    y_true = torch.as_tensor(y_true)
+
+    def observe(snapshot: Snapshot) -> dict[str, float]:
+        predictor = snapshot.predictor
+        logits = predictor.logits(x)
+        confidence = oracle_confidence(logits, comp, y_true, augmented)
+        figures = {
+            "train_accuracy": oracle_accuracy(predictor.decode(logits), y_true),
+            "confidence_seen": confidence.seen,
+            "confidence_unseen": confidence.unseen,
+            "sharing_efficiency": oracle_sharing_efficiency(logits, comp, y_true),
+        }
+        if confidence.augmented is not None:
+            figures["confidence_augmented"] = confidence.augmented
+        if x_test is not None:
+            figures["test_accuracy"] = oracle_accuracy(predictor.decode(predictor.logits(x_test)), y_test)
+        if noise_every != 0 and (snapshot.last or (noise_every is not None and snapshot.epoch % noise_every == 0)):
+            near = predictor.represent(x)
+            noise = oracle_neighboring_noise(near, comp, y_true, noise_neighbors, sample=noise_sample)
+            figures["neighbouring_noise"] = noise
+        return figures
+
+    return observe
 
 
 def _noise(indices: Tensor, comp: Tensor, y_true: Tensor) -> float:
