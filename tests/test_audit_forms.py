@@ -74,8 +74,8 @@ class Tags(HTMLParser):
 
 def test_the_audit_that_is_written_has_every_part():
     found = full()
-    assert found.neighbourhood is not None
-    assert found.neighbourhood.told
+    assert found.neighborhood is not None
+    assert found.neighborhood.told
     assert found.annotators is not None
     assert found.shown is not None
     assert found.coverage.contradicting_items == ("<b>7</b>",)
@@ -119,7 +119,7 @@ def test_text_and_page_hold_the_figures_of_the_json():
     found, text, page = full(), full().as_text(), audit_page(full())
     for figure in (
         f"{found.coverage.labels:,} labels",
-        f"{found.neighbourhood.clear:,} have clear neighbours",
+        f"{found.neighborhood.clear:,} have clear neighbours",
         f"{found.marginals.uniform.chi2:.1f}",
     ):
         assert figure in text
@@ -179,10 +179,10 @@ def test_the_terminal_and_the_page_say_the_same(found):
 def test_the_json_has_the_keys_that_run_folders_have():
     plain = full().as_dict()
     assert list(plain) == [
-        *("classes", "coverage", "marginals", "annotators", "shown", "duplicates", "neighbourhood"),
+        *("classes", "coverage", "marginals", "annotators", "shown", "duplicates", "neighborhood"),
         *("not_told", "advice"),
     ]
-    assert list(plain["neighbourhood"]) == [
+    assert list(plain["neighborhood"]) == [
         *("rows", "labelled", "neighbors", "clear", "told", "foresight", "noise", "noise_everywhere", "random"),
         *("bias", "transition", "class_shares", "suspects"),
     ]

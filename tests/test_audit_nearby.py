@@ -58,7 +58,7 @@ def audited(name, seed=0):
 def landing(name, seed=0):
     """Estimated and true noise, estimated bias, and the mean total variation between rows of T and its estimate."""
     found, T = audited(name, seed)
-    near = found.neighbourhood
+    near = found.neighborhood
     return (
         near.noise,
         float(np.diag(T).mean()),
@@ -94,7 +94,7 @@ def test_an_items_own_label_never_speaks_about_itself():
 @pytest.mark.parametrize("seed", range(4))
 def test_clean_even_labels_are_not_accused(seed):
     found, _ = audited("uniform", seed)
-    near = found.neighbourhood
+    near = found.neighborhood
     assert near.told
     assert near.noise.value < 0.01
     assert near.bias.effect_low < 0.05
@@ -111,7 +111,7 @@ def test_clean_labels_of_unequal_classes_are_called_unequal_and_not_biased():
     assert "even naming of unequal classes" in found.marginals.meaning
     assert "biased" not in advice_of(found)
     # class 0 has half of the items, and its neighbours know it
-    assert found.neighbourhood.class_shares[0] == pytest.approx((y[keep] == 0).mean(), abs=0.1)
+    assert found.neighborhood.class_shares[0] == pytest.approx((y[keep] == 0).mean(), abs=0.1)
 
 
 def test_planted_noise_is_found_in_its_order():
@@ -152,7 +152,7 @@ def test_strong_bias_is_acted_on_and_weak_bias_looked_at():
 )
 def test_the_estimated_transition_is_usable_where_bias_is_not_strong(name, off):
     found, _ = audited(name)
-    T = transition.validate(found.neighbourhood.transition, 10)
+    T = transition.validate(found.neighborhood.transition, 10)
     assert bool((T[~torch.eye(10, dtype=torch.bool)] > 0).all())
     # 180 labels a class leave a sampling error of about 0.03 in the true T itself
     assert landing(name)[3] < off
@@ -162,12 +162,12 @@ def test_a_bad_annotator_is_found_and_nobody_else_is_accused():
     _, y, graph = digits()
     table = table_of(y, seed=0, bad=(3,))
     found = audit(table=table, graph=graph)
-    flagged = [row.name for row in found.annotators.rows if row.contradicts_neighbours]
+    flagged = [row.name for row in found.annotators.rows if row.contradicts_neighbors]
     assert flagged == ["w3"]
     bad = found.annotators.rows[0]
     assert bad.suspected.low > 0.02
     assert "Annotator “w3” contradicts the neighbours" in advice_of(found, "act")
-    assert {suspect.item for suspect in found.neighbourhood.suspects} & {
+    assert {suspect.item for suspect in found.neighborhood.suspects} & {
         str(i) for i, name in enumerate(table["annotator"]) if name == "w3"
     }
 
@@ -176,7 +176,7 @@ def test_good_annotators_are_not_accused():
     _, y, graph = digits()
     for seed in range(5):
         found = audit(table=table_of(y, seed), graph=graph, seed=seed)
-        assert not any(row.contradicts_neighbours or row.one_sided for row in found.annotators.rows)
+        assert not any(row.contradicts_neighbors or row.one_sided for row in found.annotators.rows)
 
 
 def test_among_many_equal_annotators_the_family_is_accused_once_in_a_hundred():
@@ -192,7 +192,7 @@ def test_features_that_say_nothing_are_told_and_labels_not_blamed():
     _, y, _ = digits()
     comp = labels.from_indices(transition.sample(y, transition.uniform(10), 1), 10)
     found = audit(comp, features=np.random.default_rng(0).normal(size=(len(y), 16)))
-    assert not found.neighbourhood.told
+    assert not found.neighborhood.told
     assert "say nothing about its labels" in advice_of(found, "act")
     assert "ure-ga amplify noise" not in advice_of(found)
     assert "neither noise nor bias can be estimated" in found.as_text()
@@ -202,7 +202,7 @@ def test_features_and_their_graph_give_the_same_audit():
     x, y, graph = digits()
     comp = labels.from_indices(transition.sample(y, transition.uniform(10), 1), 10)
     from_graph, from_features = audit(comp, graph=graph), audit(comp, features=x)
-    assert from_graph.neighbourhood == from_features.neighbourhood
+    assert from_graph.neighborhood == from_features.neighborhood
 
 
 def test_a_sample_is_drawn_from_labelled_rows_and_stated():
@@ -210,23 +210,23 @@ def test_a_sample_is_drawn_from_labelled_rows_and_stated():
     comp = labels.from_indices(transition.sample(y, transition.uniform(10), 1), 10)
     comp[::3] = 0
     found = audit(comp, features=x, sample=500, items=[f"digit {i}" for i in range(len(y))])
-    assert (found.neighbourhood.rows, found.neighbourhood.labelled) == (500, 1198)
+    assert (found.neighborhood.rows, found.neighborhood.labelled) == (500, 1198)
     assert "a random sample of 500 of 1,198 labelled items" in found.as_text()
     assert found == audit(comp, features=x, sample=500, items=[f"digit {i}" for i in range(len(y))])
-    assert found.neighbourhood != audit(comp, features=x, sample=500, seed=1).neighbourhood
+    assert found.neighborhood != audit(comp, features=x, sample=500, seed=1).neighborhood
 
 
 def test_a_sample_of_a_large_graph_hides_only_itself():
     _, y, graph = digits()
     comp = labels.from_indices(transition.sample(y, transition.uniform(10), 1), 10)
     found = audit(comp, graph=graph, sample=300)
-    assert (found.neighbourhood.rows, found.neighbourhood.labelled) == (300, 1797)
-    assert found.neighbourhood.told
+    assert (found.neighborhood.rows, found.neighborhood.labelled) == (300, 1797)
+    assert found.neighborhood.told
 
 
 def test_too_few_labelled_items_are_said_to_be_too_few():
     found = audit(labels.from_indices([0, 1, 2] * 5, 3), features=np.arange(15.0)[:, None])
-    assert found.neighbourhood is None
+    assert found.neighborhood is None
     assert "15 labelled items are too few" in advice_of(found, "look")
 
 

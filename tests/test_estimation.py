@@ -25,7 +25,7 @@ def test_it_is_what_an_audit_of_the_same_rows_finds():
     x, comp = blobs()
     comp[::5] = 0
     found, near = estimate_transition(comp, x, sample=300, seed=3), audit(comp, features=x, sample=300, seed=3)
-    assert {**vars(found), "suspects": near.neighbourhood.suspects} == vars(near.neighbourhood)
+    assert {**vars(found), "suspects": near.neighborhood.suspects} == vars(near.neighborhood)
     assert (found.rows, found.labelled) == (300, 480)
 
 

@@ -77,7 +77,7 @@ def _few_labels(audit: "Audit") -> Found:
 
 
 def _bias(audit: "Audit") -> Found:
-    near = audit.neighbourhood
+    near = audit.neighborhood
     high = [quoted(row.name) for row in audit.marginals.classes if row.above_ceiling]
     if near is not None and near.told:
         often = f"{percent(near.bias.effect, 0)} more or less often than even naming would"
@@ -104,7 +104,7 @@ def _bias(audit: "Audit") -> Found:
 
 
 def _noise(audit: "Audit") -> Found:
-    near = audit.neighbourhood
+    near = audit.neighborhood
     if near is not None and not near.told:
         yield act(
             "An item's neighbours say nothing about its labels: either these features do not hold the classes, or the "
@@ -125,7 +125,7 @@ def _noise(audit: "Audit") -> Found:
 
 def _annotators(audit: "Audit") -> Found:
     rows = () if audit.annotators is None else audit.annotators.rows
-    wrong = [(row.name, row.suspected) for row in rows if row.suspected and row.contradicts_neighbours]
+    wrong = [(row.name, row.suspected) for row in rows if row.suspected and row.contradicts_neighbors]
     for name, suspected in wrong[:NAMED]:
         yield act(
             f"Annotator {quoted(name)} contradicts the neighbours in {percent(suspected.value, 0)} of "

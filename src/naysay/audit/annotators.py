@@ -56,7 +56,7 @@ class Annotator:
     suspected: Share | None
     p_value: float | None  # of as many suspected labels or more at the other annotators' rate
     one_sided: bool  # names its favourite far more often than the others do
-    contradicts_neighbours: bool
+    contradicts_neighbors: bool
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts) -> Annotato
                 suspected=share(int(wrong[a]), int(judged[a])) if judged[a] else None,
                 p_value=float(p_values[a]) if judged[a] else None,
                 one_sided=bool(total[a] >= FEWEST_LABELS and favourite.low > FAVOURITE and favourite.low > 2 * others),
-                contradicts_neighbours=bool(judged[a] >= FEWEST_LABELS and p_values[a] < too_unlikely),
+                contradicts_neighbors=bool(judged[a] >= FEWEST_LABELS and p_values[a] < too_unlikely),
             )
         )
-    found.sort(key=lambda row: (not row.contradicts_neighbours, not row.one_sided, -row.labels, row.name))
+    found.sort(key=lambda row: (not row.contradicts_neighbors, not row.one_sided, -row.labels, row.name))
     # each pair was seen from both sides
     together = share(int(agree.sum()) // 2, int(pairs.sum()) // 2) if pairs.any() else None
     return Annotators(tuple(found), int((~named).sum()), together, 1 / (n_classes - 1))

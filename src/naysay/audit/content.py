@@ -30,7 +30,7 @@ def _parts(audit: "Audit") -> Iterator[Part]:
         yield _options(audit.classes, audit.shown)
     yield _neighbors(audit)
     if audit.annotators is not None:
-        yield _annotators(audit.annotators, audit.neighbourhood is not None)
+        yield _annotators(audit.annotators, audit.neighborhood is not None)
     if audit.duplicates.repeated_labels is not None or audit.duplicates.copies is not None:
         yield _duplicates(audit.duplicates)
 
@@ -77,7 +77,7 @@ def _options(classes: Sequence[str], shown: "Shown") -> Part:
 
 
 def _neighbors(audit: "Audit") -> Part:
-    near = audit.neighbourhood
+    near = audit.neighborhood
     if near is None:
         return Part("Noise and bias", audit.not_told)
     looked = "all" if near.rows == near.labelled else f"a random sample of {near.rows:,} of"
@@ -122,7 +122,7 @@ def _annotators(people: "Annotators", suspected: bool) -> Part:
             f"{shortened(row.favourite, 12)}, {percent(row.favourite_share.value, 0)}",
             percent(row.agreement.value, 0) if row.agreement else "-",
             interval(row.suspected) if row.suspected else "-",
-            ", ".join(["contradicts neighbours"] * row.contradicts_neighbours + ["one-sided"] * row.one_sided),
+            ", ".join(["contradicts neighbours"] * row.contradicts_neighbors + ["one-sided"] * row.one_sided),
         )
         for row in people.rows
     ]

@@ -54,7 +54,7 @@ class Audit:
     annotators: Annotators | None
     shown: Shown | None
     duplicates: Duplicates
-    neighbourhood: Neighborhood | None
+    neighborhood: Neighborhood | None
     not_told: tuple[str, ...]
     advice: tuple[Advice, ...] = ()
 
@@ -69,7 +69,7 @@ class Audit:
         from pydantic import TypeAdapter, ValidationError
 
         try:
-            audit: Self = TypeAdapter(cls).validate_python(plain)
+            audit: Self = TypeAdapter(cls).validate_python(_in_one_spelling(plain))
         except ValidationError as error:
             first = error.errors()[0]
             what = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
@@ -88,6 +88,15 @@ class Audit:
 def audit_page(audit: Audit) -> str:
     """The audit as a complete HTML page, which asks the network for nothing and has no script."""
     return as_html(content(audit), whole=True)
+
+
+def _in_one_spelling(plain: Any) -> Any:
+    """What an earlier version wrote, with its keys spelled as now."""
+    if isinstance(plain, list):
+        return [_in_one_spelling(part) for part in plain]
+    if not isinstance(plain, dict):
+        return plain
+    return {name.replace("neighbour", "neighbor"): _in_one_spelling(part) for name, part in plain.items()}
 
 
 def audit(
@@ -139,7 +148,7 @@ def audit(
         annotators=None if rows is None else annotators(rows, given.classes, likely),
         shown=None if rows is None else shown(rows, len(given.classes)),
         duplicates=duplicates(features, given, *repeats),
-        neighbourhood=None if near is None else Neighborhood(**vars(near), suspects=_suspects(given, likely, seed)),
+        neighborhood=None if near is None else Neighborhood(**vars(near), suspects=_suspects(given, likely, seed)),
         not_told=(why,) if why else (),
     )
     return replace(found, advice=advise(found))

@@ -34,7 +34,7 @@ def compared(kept: str, n_held: int, versus: Mapping[str, Comparison]) -> list[s
 
 def caveats(fitted: Fitted) -> list[str]:
     """What the estimates rest on and the audit denies."""
-    near = fitted.audit.neighbourhood
+    near = fitted.audit.neighborhood
     if fitted.T is not None or near is None or not near.told or near.bias.effect_low <= MEDIUM:
         return []
     denied = "The estimates assume even naming, and the audit finds the labels biased"
