@@ -4,7 +4,12 @@ Each is one function or class and one row of a table, and works wherever a name 
 """
 
 import dataclasses
+import re
+import shutil
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +20,13 @@ import naysay
 from naysay import cli, datasets, labels, losses, metrics, models, transition
 from naysay.augmentation import SCHEMES, Scheme
 from naysay.datasets import CATALOG, Entry
+from naysay.errors import InputError
 from naysay.learning import RECIPES, Config, Recipe, configure, train
 from naysay.learning.recipes.plain import Plain
 from naysay.losses import LOSSES, Separable
 from naysay.models import MODELS, ModelRow
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +70,10 @@ class Gentle(Plain):
 def test_a_recipe_is_a_learner_and_a_row(monkeypatch, digits, comp, tmp_path):
     monkeypatch.setitem(RECIPES, "gentle", Recipe("gentle", Gentle, "nobody 2026", "small logits", options=Options))
     settings = {"epochs": 4, "schedule": "constant", "model_options": {"hidden": 16}}
+    clashing = dataclasses.make_dataclass("Clashing", [("momentum", float, 0.5)], frozen=True)
+    monkeypatch.setitem(RECIPES, "clash", Recipe("clash", Gentle, "nobody", "", options=clashing))
+    with pytest.raises(InputError, match="must name its settings otherwise: Config has momentum too"):
+        configure("clash")
     free, held = (train(configure("gentle", penalty=p, **settings), digits.x_train, comp) for p in (0.0, 1.0))
     plain = train(Config(**settings), digits.x_train, comp)
     assert [epoch["loss"] for epoch in free.history] == [epoch["loss"] for epoch in plain.history]
@@ -70,6 +82,24 @@ def test_a_recipe_is_a_learner_and_a_row(monkeypatch, digits, comp, tmp_path):
     train(configure("gentle", penalty=1.0, **{**settings, "epochs": 2}), digits.x_train, comp, folder=tmp_path)
     again = train(configure("gentle", penalty=1.0, **settings), digits.x_train, comp, folder=tmp_path)
     assert [epoch["loss"] for epoch in again.history] == [epoch["loss"] for epoch in held.history]
+
+
+def test_the_recipe_of_the_contributing_page_is_one_file_and_one_row_in_the_package(tmp_path):
+    page = (ROOT / "docs" / "CONTRIBUTING.md").read_text()
+    file = re.search(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1]
+    shutil.copytree(ROOT / "src" / "naysay", tmp_path / "naysay", ignore=shutil.ignore_patterns("__pycache__"))
+    recipes = tmp_path / "naysay" / "learning" / "recipes"
+    (recipes / "teacher.py").write_text(file)
+    table = (recipes / "__init__.py").read_text()
+    rows = ("plain, simsiam\n", "plain, simsiam, teacher\n"), ("fastsiam.ROW)", "fastsiam.ROW, teacher.ROW)")
+    for old, new in rows:
+        assert old in table
+        table = table.replace(old, new)
+    (recipes / "__init__.py").write_text(table)
+    code = "from naysay.learning import configure; print(configure('mean-teacher', decay=0.5).options['decay'])"
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path, env={"PYTHONPATH": "."})
+    assert done.stdout == "0.5\n", done.stderr
 
 
 def test_a_data_set_is_a_decoder_and_a_row(monkeypatch, tmp_path):

@@ -11,10 +11,11 @@ from torch import nn
 from naysay.errors import InputError
 from naysay.features import oracle_knn_accuracy, pretrain
 from naysay.features.encoders import embed, load_encoder, save_encoder
-from naysay.learning import Config, configure
+from naysay.learning import Config, Task, configure, recipes
 from naysay.learning.recipes.fastsiam import mean_of_others, views_loss
 from naysay.learning.recipes.siamese import CollapseError, check_alive, relative_spread
 from naysay.learning.recipes.simsiam import pair_loss
+from naysay.learning.steps import Steps
 from naysay.learning.viewnorm import ViewNorm, norm_by_view
 from naysay.models import resnet18_encoder
 
@@ -131,8 +132,16 @@ def test_a_config_says_what_its_recipe_uses_and_comes_back_from_it():
 def test_a_setting_that_a_recipe_does_not_have_is_refused_by_name():
     with pytest.raises(InputError, match="unknown recipe 'fastsim': did you mean fastsiam"):
         Config(recipe="fastsim")
-    with pytest.raises(InputError, match="unknown option of the recipe fastsiam 'vews': did you mean views"):
+    with pytest.raises(InputError, match="unknown setting of the recipe fastsiam 'vews': did you mean views"):
         configure("fastsiam", vews=3)
+    with pytest.raises(InputError, match="unknown setting of the recipe plain 'epoch': did you mean epochs"):
+        configure("plain", epoch=3)
+    with pytest.raises(InputError, match="unknown setting of a view 'sise': did you mean size"):
+        configure("fastsiam", view={"sise": 8})
+    with pytest.raises(InputError, match="projection must be a number; got 'wide'"):
+        configure("fastsiam", projection="wide")
+    with pytest.raises(InputError, match="epochs must be a number; got '3'"):
+        Config(epochs="3")
     with pytest.raises(InputError, match="the recipe simsiam has no use for crop; got 4"):
         configure("simsiam", crop=4)
     with pytest.raises(InputError, match="simsiam compares 2 views; got views=3"):
@@ -157,6 +166,53 @@ def test_fit_sets_the_number_of_epochs():
     result = run(dataclasses.replace(TINY, epochs=10_000), fit=6.0)
     assert result.finished
     assert 1 <= result.config.epochs < 10_000
+
+
+def learner(recipe="fastsiam", **options):
+    config = configure(recipe, **{**SETTINGS, **OPTIONS, **options})
+    return recipes.build(Task(config, stripes()[0], model=small_encoder()))
+
+
+def test_the_target_moves_a_step_towards_the_network_after_each_of_its_steps_and_is_what_is_kept():
+    built = learner(target_momentum=0.9)
+    before = [p.clone() for p in built.target.parameters()]
+    steps = Steps(built)
+    steps.load(0)
+    steps.run(0, 1)
+    for was, now, online in zip(before, built.target.parameters(), built.online.parameters(), strict=True):
+        assert torch.allclose(now, 0.9 * was + 0.1 * online, atol=1e-6)
+    assert any(not torch.equal(now, was) for was, now in zip(before, built.target.parameters(), strict=True))
+    assert built.product() is built.target[0]
+    assert learner().product() is not None
+
+
+def test_simsiams_predictor_keeps_its_rate_and_fastsiams_does_not():
+    for recipe, kept in (("simsiam", True), ("fastsiam", False)):
+        steps = Steps(learner(recipe))
+        steps.load(3)
+        steps.run(3)
+        online, predictor = (group["lr"] for group in steps.optimizer.param_groups)
+        assert online == steps.rates[-1] < 0.05
+        assert (predictor == 0.05) == kept
+
+
+def test_views_are_drawn_anew_for_every_epoch_and_the_same_for_the_same_one():
+    built, order = learner(), torch.arange(64)
+    assert torch.equal(built.draw(1, order), learner().draw(1, order))
+    assert not torch.equal(built.draw(1, order), built.draw(2, order))
+
+
+def test_timing_a_step_leaves_no_trace():
+    steps = Steps(learner(target_momentum=0.9))
+    before = {name: tensor.clone() for name, tensor in steps.state().items()}
+    assert steps.seconds_per_step(2) > 0
+    assert all(torch.equal(tensor, before[name]) for name, tensor in steps.state().items())
+
+
+def test_a_run_that_was_fitted_into_a_time_is_found_again_with_its_length(tmp_path):
+    done = run(dataclasses.replace(TINY, epochs=10_000), fit=6.0, folder=tmp_path)
+    assert run(done.config, folder=tmp_path).finished
+    assert run(dataclasses.replace(TINY, epochs=10_000), fit=6.0, folder=tmp_path).config == done.config
 
 
 def test_spread_tells_live_from_dead():

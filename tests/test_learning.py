@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from naysay import datasets, labels, losses, metrics, models, transition
+from naysay import datasets, labels, losses, metrics, models, selection, transition
 from naysay.errors import InputError
 from naysay.features import pretrain
 from naysay.holdout import prepare
@@ -285,6 +285,45 @@ def test_labels_that_are_renewed_are_trained_on_and_survive_an_interruption(digi
     train(dataclasses.replace(config, epochs=4), digits.x_train, comp, relabel=relabel, folder=tmp_path)
     resumed = train(config, digits.x_train, comp, relabel=relabel, folder=tmp_path)
     assert same(weights(whole.predictor), weights(resumed.predictor))
+
+
+def test_renewed_labels_are_checked_like_any_others(digits, comp):
+    with pytest.raises(InputError, match="rows of comp must sum to 1"):
+        train(FAST, digits.x_train, comp, relabel=lambda learner, epoch: torch.full_like(comp, 7.0))
+    with pytest.raises(InputError, match="renewed labels must be of the 1442 rows trained on; got 3"):
+        train(FAST, digits.x_train, comp, relabel=lambda learner, epoch: comp[:3])
+
+
+def test_a_finished_run_is_not_shortened(digits, comp, tmp_path):
+    config = dataclasses.replace(FAST, schedule="constant")
+    train(config, digits.x_train, comp, folder=tmp_path)
+    with pytest.raises(InputError, match="holds 3 epochs of this run and 2 are asked for"):
+        train(dataclasses.replace(config, epochs=2), digits.x_train, comp, folder=tmp_path)
+
+
+def test_with_a_warm_up_a_longer_run_is_another_run(digits, comp, tmp_path):
+    config = dataclasses.replace(FAST, schedule="constant", warmup_epochs=1)
+    train(config, digits.x_train, comp, folder=tmp_path)
+    with pytest.raises(InputError, match=r"differs in epochs \(3, now 4\)"):
+        train(dataclasses.replace(config, epochs=4), digits.x_train, comp, folder=tmp_path)
+
+
+def test_the_judge_decodes_and_the_best_epoch_keeps_its_own_T(digits, comp):
+    prepared = prepare(digits.x_train, comp)
+    config = dataclasses.replace(FAST, loss="cpe-t", epochs=4, learning_rate=0.05, schedule="constant")
+    trained = train(config, prepared.x, prepared.comp, held_out=prepared.held_out)
+    held, predictor = prepared.held_out, trained.predictor
+    judged = selection.ure_accuracy(predictor.decode(predictor.logits(held.x)), held.comp)
+    assert trained.last_figures["held_out"] == judged.value
+    assert judged.value != selection.ure_accuracy(predictor.logits(held.x), held.comp).value
+    until = train(dataclasses.replace(config, epochs=trained.best_epoch), prepared.x, prepared.comp)
+    assert torch.equal(trained.best.T, until.predictor.T)
+
+
+def test_training_leaves_the_number_of_threads_as_it_was(digits, comp):
+    torch.set_num_threads(2)
+    train(dataclasses.replace(FAST, epochs=1), digits.x_train, comp)
+    assert torch.get_num_threads() == 2
 
 
 def test_a_recipe_that_learns_encoders_is_not_trained_on_labels_nor_the_other_way_round(digits, comp):

@@ -187,3 +187,12 @@ def test_messages_of_the_library_name_no_flags_of_the_command():
         texts = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
         found = [text for text in texts if isinstance(text, str) and re.search(r"(?<![\w-])--[a-z]", text)]
         assert not found, f"{name}: {found}"
+
+
+def test_arguments_that_would_change_nothing_are_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("id,a,not\nx,1,p\ny,2,q\nz,3,r\n")
+    with pytest.raises(InputError, match=r'annotator="who" is a column of long rows: pass labels="FILE" too'):
+        naysay.read(tmp_path / "t.csv", id="id", label="not", annotator="who")
+    with pytest.raises(InputError, match="n_labels=2 is for labels that are drawn or a known set's"):
+        naysay.read(tmp_path / "t.csv", id="id", label="not", n_labels=2)
+    assert naysay.read(tmp_path / "t.csv", id="id", label="not").comp.shape == (3, 3)

@@ -92,11 +92,9 @@ def audit_page(audit: Audit) -> str:
 
 def _in_one_spelling(plain: Any) -> Any:
     """What an earlier version wrote, with its keys spelled as now."""
-    if isinstance(plain, list):
-        return [_in_one_spelling(part) for part in plain]
-    if not isinstance(plain, dict):
-        return plain
-    return {name.replace("neighbour", "neighbor"): _in_one_spelling(part) for name, part in plain.items()}
+    if isinstance(plain, dict):
+        return {name.replace("neighbour", "neighbor"): _in_one_spelling(part) for name, part in plain.items()}
+    return [_in_one_spelling(part) for part in plain] if isinstance(plain, list) else plain
 
 
 def audit(

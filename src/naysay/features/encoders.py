@@ -64,8 +64,9 @@ def save_encoder(path: Path, encoder: nn.Module, card: dict[str, Any]) -> None:
     files.replace(path.with_suffix(".json"), (json.dumps(full, indent=2) + "\n").encode())
 
 
-def load_encoder(path: Path) -> tuple[nn.Module, dict[str, Any]]:
+def load_encoder(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
     """The ResNet-18 encoder at `path`, in float32 and eval mode, and its card, which must speak of this very file."""
+    path = Path(path)
     beside = path.with_suffix(".json")
     if not path.exists() or not beside.exists():
         raise InputError(f"an encoder is {path.name} with its card {beside.name}; not both are in {path.parent}.")

@@ -1,9 +1,8 @@
 """Learning: one loop, recipes as rows. `train(Config(...), x, comp)` makes a classifier; see docs/TRAINING.md."""
 
 from naysay.learning.config import Config
-from naysay.learning.folder import RunFolder
 from naysay.learning.grid import LEARNING_RATES, PAPER, WEIGHT_DECAYS, Choice, Searched, choose, grid, search
-from naysay.learning.loop import Judge, Observer, Run, Snapshot
+from naysay.learning.loop import Observer, Run, Snapshot
 from naysay.learning.predictor import Predictor
 from naysay.learning.recipe import Diverged, Figures, Learner, Recipe, Task
 from naysay.learning.recipes import RECIPES, configure
@@ -21,13 +20,11 @@ __all__ = [
     "Diverged",
     "Figures",
     "HeldOut",
-    "Judge",
     "Learner",
     "Observer",
     "Predictor",
     "Recipe",
     "Run",
-    "RunFolder",
     "Searched",
     "Snapshot",
     "Task",

@@ -19,6 +19,7 @@ from typing import Any, Self
 import torch
 
 from naysay.errors import InputError, unknown
+from naysay.learning.recipe import refuse_non_numbers
 
 CHOICES = MappingProxyType(
     {
@@ -62,6 +63,7 @@ class Config:
         """Refuse what cannot be meant."""
         from naysay.learning import recipes  # the table's rows are made of configs
 
+        refuse_non_numbers(self)
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)

@@ -32,7 +32,7 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 class RunFolder:
-    """Where a run keeps itself; with `path` None everything is a no-op and the run lives in memory only."""
+    """Where a run keeps itself; with `path` None it lives in memory only, and nothing here is to be written."""
 
     def __init__(self, path: str | Path | None, identity: Mapping[str, Any], resume: bool, every: int) -> None:
         self.path = None if path is None else Path(path)
@@ -67,11 +67,6 @@ class RunFolder:
         run = {"kind": "run", **self.identity, **environment}
         records.rewrite(self.records, [run, *({"kind": "epoch", **figures} for figures in history)])
 
-    def keep_best(self, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-        """Write the best epoch's tensors."""
-        if self.path is not None:
-            save(self.best, state, about)
-
     def keep(
         self, state: Mapping[str, Tensor], about: Mapping[str, Any], history: Sequence[Figures], *, last: bool
     ) -> None:
@@ -79,8 +74,6 @@ class RunFolder:
 
         In this order, because what is repeated after a kill is then always the whole epoch.
         """
-        if self.path is None:
-            return
         if last or len(history) % self.every == 0:
             save(self.checkpoint, state, {"identity": self.identity, "history": list(history), **about})
         records.append(self.records, {"kind": "epoch", **history[-1]})

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from naysay.errors import InputError
 from naysay.learning import records
-from naysay.learning.folder import RunFolder, architecture, load
+from naysay.learning.folder import RunFolder, architecture, load, save
 from naysay.learning.recipe import Figures, Learner
 from naysay.learning.steps import Steps, suited_to
 
@@ -110,8 +111,7 @@ class Run:
         started = time.perf_counter()
         self.steps.load(epoch)
         self.steps.run(epoch)
-        rate = self.steps.last_rate()
-        figures = {"epoch": epoch + 1, **self.steps.means(), "learning_rate": rate}
+        figures = {"epoch": epoch + 1, **self.steps.means(), "learning_rate": float(self.steps.rates[-1])}
         figures["seconds"] = time.perf_counter() - started
         left = f" The checkpoint of epoch {len(self.history)} stays in {self.folder.path}."
         self.learner.check([*self.history, figures], left if self.folder.path and self.history else "")
@@ -128,7 +128,7 @@ class Run:
         if self.best_epoch == len(self.history):
             self.best_state = {name: tensor.clone() for name, tensor in learner.extra_tensors().items()}
             if self.processes.first and self.folder.path is not None:
-                self.folder.keep_best(self.best_state, {**learner.description(), "epoch": len(self.history)})
+                save(self.folder.best, self.best_state, {**learner.description(), "epoch": len(self.history)})
         if self.processes.first and self.folder.path is not None:
             state = {**learner.extra_tensors(), **self.steps.state()}
             self.folder.keep(state, learner.description(), self.history, last=last)
@@ -137,8 +137,13 @@ class Run:
         """Continue what the folder holds, if anything: the first process reads, the others get what it has."""
         state = self.steps.state()
         if self.processes.first:
-            self.history = self.folder.restore(state)[: self.learner.config.epochs]
+            self.history = self.folder.restore(state)
         self.history = self.processes.agree(self.history)
+        if len(self.history) > self.learner.config.epochs:
+            raise InputError(
+                f"{self.folder.path} holds {len(self.history)} epochs of this run and {self.learner.config.epochs} are "
+                "asked for. Use another folder, or resume=False to start over in this one."
+            )
         self.processes.copy_first_(state.values())
         if self.best_epoch is not None:
             best = load(self.folder.best)[0] if self.processes.first else {}

@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,14 @@ Figures = dict[str, Any]
 
 class Diverged(InputError):
     """The loss or the weights are no longer finite; the last good checkpoint stays."""
+
+
+def refuse_non_numbers(record: Any) -> None:
+    """Raise InputError where a setting whose default is a number is none."""
+    for setting in dataclasses.fields(record):
+        value = getattr(record, setting.name)
+        if isinstance(setting.default, Real) and not isinstance(value, Real):
+            raise InputError(f"{setting.name} must be a number; got {value!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +141,16 @@ class Recipe:
     published: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     unused: tuple[str, ...] = ()
 
+    @property
+    def option_names(self) -> list[str]:
+        """The names of the recipe's own settings."""
+        return [f.name for f in dataclasses.fields(self.options)] if dataclasses.is_dataclass(self.options) else []
+
     def read_options(self, config: "Config") -> Any:
         """The recipe's own settings, as its dataclass."""
-        known = [f.name for f in dataclasses.fields(self.options)] if dataclasses.is_dataclass(self.options) else []
         for name in config.options:
-            if name not in known:
-                raise unknown(f"option of the recipe {self.name}", name, known)
+            if name not in self.option_names:
+                raise unknown(f"option of the recipe {self.name}", name, self.option_names)
         return self.options(**config.options)
 
     def all_options(self, config: "Config") -> dict[str, Any]:

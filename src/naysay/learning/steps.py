@@ -94,10 +94,6 @@ class Steps:
                     group["lr"] = self.learner.config.learning_rate if group.get("constant") else self.rates[step]
                 self._take(self.order[batch], None if self.draws is None else self.draws[batch])
 
-    def last_rate(self) -> float:
-        """The learning rate of the loaded epoch's last step."""
-        return float(self.rates[-1])
-
     def means(self) -> dict[str, float]:
         """The loss and the recipe's figures, averaged over the rows of the epoch; waits for the device."""
         names = ("loss", *self.learner.figures)

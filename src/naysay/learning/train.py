@@ -89,9 +89,9 @@ def train(
         raise InputError(f"x and comp must have the same rows; got {len(x)} and {len(comp)}.")
     T = None if T is None else transition.validate(T, comp.shape[1])
     held_out = None if held_out is None else _checked(held_out, config, x, comp)
-    identity = {} if folder is None else _identity(config, x, comp, T, held_out)
     placed = x.to(processes.device if device is None else device)
     learner = recipes.build(Task(config, placed, comp, T, model, processes, relabel))
+    identity = {} if folder is None else _identity(config, x, comp, T, held_out)
     judge = None if held_out is None else HeldOutJudge(held_out, T)
     run = Run(learner, identity=identity, folder=folder, resume=resume, checkpoint_every=checkpoint_every, judge=judge)
     with records.progress(config.epochs, len(run.history), progress if processes.first else False) as show:

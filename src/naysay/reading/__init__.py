@@ -71,6 +71,9 @@ def read(
     several = (label, features, ignore)
     label, features, ignore = ([names] if isinstance(names, str) else list(names) for names in several)
     naming, draws = Naming(classes, merge_spelling, contradictions), Draws(transition, n_labels, seed)
+    for name, value in {"item": item, "annotator": annotator, "options": options}.items():
+        if labels is None and value is not None:
+            raise InputError(f'{name}="{value}" is a column of long rows: pass labels="FILE" too.')
     rows = None if labels is None else LongRows(Path(labels), id, item, label, annotator, options, strict)
     known = known_set(source, data, whole=not (features or label or id))
     if known is not None:
@@ -82,6 +85,8 @@ def read(
         return labelling.drawn(items, origin, y_true, truth, naming, draws)
     if rows is not None:
         given = labelling.in_long_rows(items, origin, rows, naming, folder=path.is_dir())
+    elif n_labels is not None:
+        raise InputError(f"n_labels={n_labels} is for labels that are drawn or a known set's; {source} has its own.")
     elif items.labels is not None:
         given = labelling.in_columns(items, origin, items.labels, label, naming)
     else:

@@ -9,7 +9,7 @@ from naysay import losses
 from naysay.augmentation import Sharing
 from naysay.errors import InputError, unknown
 from naysay.features import SPACES
-from naysay.learning import Config
+from naysay.learning import RECIPES, Config
 from naysay.models import MODELS
 
 AUTO = ("none", "dms")  # what is compared when nothing is said: labels as given, and the paper's best scheme
@@ -60,6 +60,8 @@ class Settings:
         if not self.schemes or len(set(self.schemes)) != len(self.schemes):
             raise InputError(f"schemes must be one or more different schemes; got {', '.join(self.schemes) or 'none'}.")
         losses.get(self.config.loss)
+        if not RECIPES[self.config.recipe].needs_labels:
+            raise InputError(f"a run learns a classifier from labels, which the recipe {self.config.recipe} does not.")
         for kind, name, known in (("model", self.config.model, MODELS), ("space", self.space, SPACES)):
             if name not in known:
                 raise unknown(kind, name, known)

@@ -35,7 +35,11 @@ def configure(recipe: str, **changes: Any) -> Config:
     """The settings of a recipe as its source has them, with `changes`: settings of `Config`, or the recipe's own."""
     row = get(recipe)
     settings = {f.name for f in dataclasses.fields(Config)}
-    options = {**row.published.get("options", {}), **changes.pop("options", {})}
-    options |= {name: value for name, value in changes.items() if name not in settings}
+    if clash := settings.intersection(row.option_names):
+        raise InputError(f"the recipe {recipe} must name its settings otherwise: Config has {', '.join(clash)} too.")
+    for name in changes:
+        if name not in settings and name not in row.option_names:
+            raise unknown(f"setting of the recipe {recipe}", name, [*settings, *row.option_names])
+    options = {**changes.get("options", {}), **{name: changes[name] for name in changes if name not in settings}}
     given = {name: value for name, value in changes.items() if name in settings}
     return Config(**{**row.published, **given, "recipe": recipe, "options": options})

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from naysay import losses, models
+from naysay import labels, losses, models
 from naysay.errors import InputError
 from naysay.learning.predictor import Predictor
 from naysay.learning.recipe import Learner, Recipe, Task
@@ -56,8 +56,12 @@ class Plain(Learner):
 
     def before_epoch(self, epoch: int) -> None:
         """New labels, where the caller renews them."""
-        if self.relabel is not None and (renewed := self.relabel(self, epoch)) is not None:
-            self.comp.copy_(renewed)
+        if self.relabel is None or (renewed := self.relabel(self, epoch)) is None:
+            return
+        renewed = labels.validate(renewed, self.comp.shape[1])
+        if len(renewed) != len(self.comp):
+            raise InputError(f"renewed labels must be of the {len(self.comp)} rows trained on; got {len(renewed)}.")
+        self.comp.copy_(renewed)
 
     def draw(self, epoch: int, order: Tensor) -> Tensor | None:
         """How each image is moved this epoch: down, right, and whether it is flipped."""

@@ -20,8 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from naysay.errors import InputError
-from naysay.learning.recipe import Figures, Learner, Recipe, Task
+from naysay.errors import InputError, unknown
+from naysay.learning.recipe import Figures, Learner, Recipe, Task, refuse_non_numbers
 from naysay.learning.viewnorm import norm_by_view
 from naysay.learning.views import DRAWS, View, make_views
 from naysay.models import resnet18_encoder
@@ -45,6 +45,10 @@ class Options:
     view: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        refuse_non_numbers(self)
+        for name in self.view:
+            if name not in View.__dataclass_fields__:
+                raise unknown("setting of a view", name, View.__dataclass_fields__)
         if self.views < 2:
             raise InputError(f"siamese recipes compare at least 2 views; got views={self.views}.")
         if not 0 <= self.target_momentum < 1:
