@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch._dynamo  # which the first optimiser would import, in every child anew
 from forking import fork
 
 from naysay import labels

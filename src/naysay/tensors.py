@@ -7,7 +7,6 @@ that other programs can read it (`naysay.features.encoders`).
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -96,5 +95,3 @@ def _sort_header(file: BinaryIO) -> None:
         raise AssertionError(f"a sorted header of {len(text)} bytes cannot take the place of {size}")
     file.seek(8)
     file.write(text.ljust(size))
-    file.flush()
-    os.fsync(file.fileno())
