@@ -97,9 +97,10 @@ def test_the_loss_falls(method, target_momentum):
     assert losses[-1] < losses[0] - 0.1
 
 
+@pytest.mark.parametrize("method", ["simsiam", "fastsiam"])
 @pytest.mark.parametrize("target_momentum", [0.0, 0.9])
-def test_resume_equals_no_interruption(tmp_path, target_momentum):
-    config = configure("fastsiam", **SETTINGS, **OPTIONS, target_momentum=target_momentum)
+def test_resume_equals_no_interruption(tmp_path, method, target_momentum):
+    config = configure(method, **SETTINGS, **OPTIONS, target_momentum=target_momentum)
     whole = run(config)
     first = run(config, folder=tmp_path, seconds=0.0)
     assert len(first.curve) == 1
