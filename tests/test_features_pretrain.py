@@ -184,7 +184,8 @@ def test_the_target_moves_a_step_towards_the_network_after_each_of_its_steps_and
         assert torch.allclose(now, 0.9 * was + 0.1 * online, atol=1e-6)
     assert any(not torch.equal(now, was) for was, now in zip(before, built.target.parameters(), strict=True))
     assert built.product() is built.target[0]
-    assert learner().product() is not None
+    plain = learner()
+    assert plain.product() is plain.online[0]
 
 
 def test_simsiams_predictor_keeps_its_rate_and_fastsiams_does_not():

@@ -287,6 +287,22 @@ def test_labels_that_are_renewed_are_trained_on_and_survive_an_interruption(digi
     assert same(weights(whole.predictor), weights(resumed.predictor))
 
 
+def test_losses_of_per_class_risks_see_the_frequencies_of_renewed_labels_also_when_resumed(digits, comp, tmp_path):
+    one_sided = torch.nn.functional.one_hot(torch.arange(len(comp)) % 3, 10).float()
+    config = dataclasses.replace(FAST, loss="ure-nn", schedule="constant", learning_rate=1e-4)
+    seen = []
+
+    def relabel(learner, epoch):
+        seen.append(learner.frequency.clone())
+        return one_sided if epoch == 1 else None
+
+    train(config, digits.x_train, comp, relabel=relabel, folder=tmp_path)
+    assert torch.allclose(seen[0], comp.mean(0))
+    assert torch.allclose(seen[2], one_sided.mean(0))
+    train(dataclasses.replace(config, epochs=4), digits.x_train, comp, relabel=relabel, folder=tmp_path)
+    assert torch.equal(seen[3], seen[2])
+
+
 def test_renewed_labels_are_checked_like_any_others(digits, comp):
     with pytest.raises(InputError, match="rows of comp must sum to 1"):
         train(FAST, digits.x_train, comp, relabel=lambda learner, epoch: torch.full_like(comp, 7.0))

@@ -6,7 +6,7 @@ and several processes take the steps of one, to rounding, so that a run may go o
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def pretrain(
     images = as_inputs(images)
     kept = processes.agree(load(place)[1] if fit and processes.first and place and place.exists() else None)
     if kept is not None:
-        config = Config.from_dict({**config.as_dict(), "epochs": kept["identity"]["config"]["epochs"]})
+        config = replace(config, epochs=kept["identity"]["config"]["epochs"])
     identity = {} if folder is None else {"data": fingerprint(images)}
     placed = images.to(processes.device if device is None else device)
     learner = recipes.build(Task(config, placed, model=encoder, processes=processes))

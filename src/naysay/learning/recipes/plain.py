@@ -22,7 +22,8 @@ from naysay.learning.views import draw_moves, take_moved
 class Plain(Learner):
     """A model with its loss and T; the mean of the loss's terms over a batch combines to the batch's loss."""
 
-    comp: Tensor  # the labels (n, K) that are trained on
+    comp: Tensor  # the labels (n, K) that are trained on; `set_labels` renews them
+    frequency: Tensor | None  # (K,) how often each class is named, for losses of per-class risks
     prepared: Tensor  # what the loss needs of T; None where T is trained along
     renews_labels = False  # whether `before_epoch` changes them: they are then a part of every checkpoint
 
@@ -43,7 +44,8 @@ class Plain(Learner):
         kept = self.renews_labels or task.relabel is not None
         # a copy, on which the caller's labels do not depend
         self.register_buffer("comp", comp.to(self.x.device, torch.float32, copy=True), persistent=kept)
-        self.frequency = self.comp.mean(0) if isinstance(self.loss, losses.PerClassRisk) else None
+        per_class = isinstance(self.loss, losses.PerClassRisk)
+        self.register_buffer("frequency", self.comp.mean(0) if per_class else None, persistent=kept)
         self.normaliser = Normaliser.of(self.x, config.normalise)
         if self.x.ndim == 2:
             self.x = self.normaliser(self.x)
@@ -56,12 +58,17 @@ class Plain(Learner):
 
     def before_epoch(self, epoch: int) -> None:
         """New labels, where the caller renews them."""
-        if self.relabel is None or (renewed := self.relabel(self, epoch)) is None:
-            return
+        if self.relabel is not None and (renewed := self.relabel(self, epoch)) is not None:
+            self.set_labels(renewed)
+
+    def set_labels(self, renewed: Any) -> None:
+        """Train on these labels (n, K) from now on."""
         renewed = labels.validate(renewed, self.comp.shape[1])
         if len(renewed) != len(self.comp):
             raise InputError(f"renewed labels must be of the {len(self.comp)} rows trained on; got {len(renewed)}.")
         self.comp.copy_(renewed)
+        if self.frequency is not None:
+            self.frequency.copy_(self.comp.mean(0))
 
     def draw(self, epoch: int, order: Tensor) -> Tensor | None:
         """How each image is moved this epoch: down, right, and whether it is flipped."""
