@@ -1,20 +1,29 @@
 """Classification without training (Lin et al. 2023, baselines): a point's neighbours' labels estimate how often each
 class is named as wrong there, and the class named least often is predicted; with a T, the class whose row of T is
-nearest (L1) to the estimate.
+nearest (L1) to the estimate; with class shares, the class of the largest posterior (`naysay.shares`).
+
+Few neighbours with one label each leave several classes unnamed. Among equals the class that four times as many
+neighbours name least is taken, then the more common one where class shares are known, then one by the seed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from naysay import labels, losses, neighbors, selection, transition
+from naysay import labels, losses, neighbors, selection, shares, transition
 from naysay.errors import InputError
+from naysay.seeds import stream
 from naysay.selection import Estimate
+from naysay.shares import Evidence
 
 KS = tuple(2**power for power in range(2, 11))  # 4, 8, ..., 1024
+MORE = 4  # times as many neighbours are asked where some classes are equally little named
+ROUNDING = 1e-6  # relative: means of float32 labels that are equal on paper differ by less
 
 
 def local_distribution(comp: Tensor, near: Tensor) -> Tensor:
@@ -33,38 +42,102 @@ def decode(distribution: Tensor, T: Tensor | None = None) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class NeighborDecoder:
-    """Labelled rows in a feature space, ready to predict: features (n, d), comp (n, K), k neighbours, T if known."""
+    """Labelled rows in a feature space, ready to predict: features (n, d), comp (n, K), k neighbours, T if known.
+
+    class_shares: how common the classes are, "even" or K shares, else None; the seed decides between equals.
+    """
 
     features: Tensor
     comp: Tensor
     k: int
     T: Tensor | None = None
+    class_shares: Any = None
+    seed: int = 0
+
+    @cached_property
+    def evidence(self) -> Evidence | None:
+        """How posteriors follow from neighbours' labels, None where no class shares are known.
+
+        The offsets are those for which the rows themselves, each by its own neighbours, have the shares.
+        """
+        if self.class_shares is None:
+            return None
+        near = neighbors.build(self.features, min(self.k, len(self.features) - 1)).indices
+        return shares.find(local_distribution(self.comp, near), self.comp, self.class_shares, self.T)
 
     def distribution(self, features: Any) -> Tensor:
         """How likely each class is to be named as wrong, (m, K), at `features` (m, d)."""
         near = neighbors.query(self.features, torch.as_tensor(features), self.k).indices
         return local_distribution(self.comp, near)
 
-    def predict(self, features: Any) -> Tensor:
-        """Class numbers (m,)."""
-        return decode(self.distribution(features), self.T)
+    def posterior(self, features: Any) -> Tensor:
+        """How likely each class is, (m, K); equals are equally likely."""
+        named = self.distribution(features)
+        if self.evidence is not None:
+            return self.evidence.posterior(named)
+        explained = selection.ordinary(named, self.T).clamp(min=0)
+        return explained / explained.sum(1, keepdim=True)
+
+    def predict(self, features: Any, n_classes: int | None = None) -> Tensor:
+        """Class numbers (m,), of the first n_classes where only those are meant."""
+        near = neighbors.query(self.features, torch.as_tensor(features), self.k).indices
+        best = _equals(self._scores(near)[:, :n_classes])
+        rows = (best.sum(1) > 1).nonzero()[:, 0]
+        if len(rows):
+            more = min(MORE * self.k, len(self.features))
+            further = neighbors.query(self.features, torch.as_tensor(features)[rows], more).indices
+            known = shares.read(self.class_shares, self.comp.shape[1])
+            # drawn for each row in the space, so that a point's class does not hang on the others asked with it
+            drawn = torch.from_numpy(stream(self.seed, "ties").random(self.comp.shape, dtype=np.float32))
+            for score in (self._scores(further), known, drawn[near[rows, 0].long()]):
+                if score is not None:
+                    best[rows] = _equals(torch.where(best[rows], score.double()[..., :n_classes], -torch.inf))
+        return best.int().argmax(1)
+
+    def _scores(self, near: Tensor) -> Tensor:
+        """How well each class (m, K) explains the labels of the neighbours `near` (m, k)."""
+        named = local_distribution(self.comp, near).double()
+        if self.evidence is not None:
+            return self.evidence.logits(named)
+        return -named if self.T is None else -torch.cdist(named, self.T.to(named), p=1)
+
+
+def _equals(scores: Tensor) -> Tensor:
+    """Which classes (m, K) have the best score of their row, up to rounding."""
+    best = scores.amax(1, keepdim=True)
+    return scores >= best - ROUNDING * best.abs().clamp_min(1.0)
 
 
 def choose_k(
-    features: Any, comp: Any, *, T: Any = None, ks: Sequence[int] = KS, held_out: float = 0.1, seed: int = 0
+    features: Any,
+    comp: Any,
+    *,
+    T: Any = None,
+    class_shares: Any = None,
+    ks: Sequence[int] = KS,
+    held_out: float = 0.1,
+    seed: int = 0,
 ) -> tuple[NeighborDecoder, dict[int, Estimate]]:
     """The decoder with the best k of `ks` by the URE of the 0-1 loss on a held-out share, and each k's estimate.
 
-    The decoder returned holds all rows. Without a T, labels are decoded by the least likely one and judged as uniform.
+    The decoder returned holds all rows. Without a T, labels are judged as uniform; where class shares are known, as
+    named by their popularity (`transition.popularity`).
     """
     features, comp = torch.as_tensor(features), labels.validate(comp)
     T = None if T is None else transition.validate(T, comp.shape[1])
+    judge = transition.popularity(comp) if T is None and class_shares is not None else T
     rows, held = selection.hold_out(len(comp), held_out, seed)
     ks = sorted(k for k in ks if k <= len(rows))
     if not ks:
         raise InputError(f"no k of the candidates is within the {len(rows)} training rows; pass smaller ks.")
     near = neighbors.query(features[rows], features[held], ks[-1]).indices
-    predicted = {k: decode(local_distribution(comp[rows], near[:, :k]), T) for k in ks}
-    estimates = {k: selection.ure_accuracy(predicted[k], comp[held], T) for k in ks}
+    predicted = {}
+    for k in ks:
+        named = local_distribution(comp[rows], near[:, :k])
+        if class_shares is None:
+            predicted[k] = decode(named, T)
+        else:  # offsets from the held-out rows, which are a fair sample too, and need no second search
+            predicted[k] = shares.find(named, comp[rows], class_shares, T).posterior(named).argmax(1)
+    estimates = {k: selection.ure_accuracy(predicted[k], comp[held], judge) for k in ks}
     best = max(ks, key=lambda k: estimates[k].value)
-    return NeighborDecoder(features, comp, best, T), estimates
+    return NeighborDecoder(features, comp, best, T, class_shares, seed), estimates

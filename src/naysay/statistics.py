@@ -16,6 +16,7 @@ FEWEST_EXPECTED = 1e-9  # cells with no expectation at all take no part in a tes
 SMALL, MEDIUM, LARGE = 0.1, 0.3, 0.5  # Cohen's words for w
 
 Counts = NDArray[np.int64]
+LabelCounts = NDArray[np.int32]  # (n, K): how often each row names each class
 Floats = NDArray[np.float64]
 
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from naysay.estimation import LabelCounts
-from naysay.statistics import Counts, Fit, Share, at_least, fit, share, size
+from naysay.statistics import Counts, Fit, LabelCounts, Share, at_least, fit, share, size
 from naysay.words import percent
 
 BLOCK = 65_536  # rows read together, so that features may be a memory-mapped file

@@ -17,10 +17,10 @@ from naysay.audit.annotators import Annotators, Rows, Shown, annotators, class_n
 from naysay.audit.content import content
 from naysay.audit.counts import Coverage, Duplicates, Given, Marginals, coverage, duplicates, marginals
 from naysay.errors import InputError
-from naysay.estimation import SAMPLE, Estimate, LabelCounts
+from naysay.estimation import SAMPLE, Estimate
 from naysay.report.content import Advice, as_html, as_text
 from naysay.seeds import stream
-from naysay.statistics import Counts
+from naysay.statistics import Counts, LabelCounts
 
 SUSPECTS = 20  # items listed to be looked at
 WITHOUT_FEATURES = (
@@ -41,7 +41,7 @@ class Suspect:
 class Neighborhood(Estimate):
     """What neighbours say, and items to look at."""
 
-    suspects: tuple[Suspect, ...]
+    suspects: tuple[Suspect, ...] = ()
 
 
 @dataclass(frozen=True)

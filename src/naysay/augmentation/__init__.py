@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from naysay import labels, neighbors
+from naysay import labels, neighbors, shares
 from naysay.augmentation.diagnostics import Description, Report, describe
 from naysay.augmentation.propagation import Propagation, divide_rows, propagate
 from naysay.augmentation.schemes import SCHEMES, Scheme, Sharing, neighbors_for
@@ -53,6 +53,8 @@ def augment(
     method: str = "auto",
     metric: str = "euclidean",
     tol: float | None = None,
+    class_shares: Any = None,
+    transition: Any = None,
 ) -> Any:
     """Labels Z (n, K) float32 after sharing: a numpy array, or a tensor on its device if features or comp is one.
 
@@ -65,10 +67,13 @@ def augment(
     n_classes: K, for class numbers; without it the largest number given is the last class.
     method, metric: how `naysay.neighbors.build` finds neighbours (exact, approximate, auto; euclidean, cosine).
     tol: end the rounds once no entry changes by more than this; `augment_report` says after how many.
+    class_shares: how common the classes are, "even" or K shares: what popular labels get wrong is then put right, and
+    what comes out are labels as uniform naming would give them (`naysay.shares`). None knows nothing, and corrects
+    nothing. transition: the T (K, K) by which labels came about, where it is known; it corrects in the same way.
 
     Rows sum to 1, or to 0 where no label arrives within the rounds. Unlabelled rows receive labels and give none.
     """
-    sharing = Sharing(scheme, n_neighbors, alpha, gamma, rounds, metric, method, tol)
+    sharing = Sharing(scheme, n_neighbors, alpha, gamma, rounds, metric, method, tol, class_shares, transition)
     return share(features, comp, sharing, n_classes=n_classes)[0]
 
 
@@ -85,9 +90,11 @@ def augment_report(
     method: str = "auto",
     metric: str = "euclidean",
     tol: float | None = None,
+    class_shares: Any = None,
+    transition: Any = None,
 ) -> tuple[Any, Report]:
     """What `augment` returns for the same arguments, and an account of what it did to the labels."""
-    sharing = Sharing(scheme, n_neighbors, alpha, gamma, rounds, metric, method, tol)
+    sharing = Sharing(scheme, n_neighbors, alpha, gamma, rounds, metric, method, tol, class_shares, transition)
     return share(features, comp, sharing, n_classes=n_classes)
 
 
@@ -99,10 +106,12 @@ def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None =
     device = tensors[0] if tensors else features.device if isinstance(features, Graph) else torch.device("cpu")
     given = read_labels(comp, n_classes).to(device, torch.float32)
     if row.weigh is None or sharing.total == 0:
-        Z = divide_rows(given)
-        report = Report(row.name, 0, 0.0, alpha, None, 0, 0.0, None, describe(given, Z))
+        Z, turned = correct(divide_rows(given), given, sharing)
+        report = Report(row.name, 0, 0.0, alpha, None, 0, 0.0, None, describe(given, Z), turned)
         return (Z if tensors else Z.cpu().numpy()), report
     n, n_classes = given.shape
+    if sharing.corrects:  # before the work, not after it
+        shares.find(given[:1], given, sharing.class_shares, sharing.transition)
     graph = read_graph(features, n, n_classes, sharing).to(device)
     gamma = sharing.gamma_for(graph.distances) if row.uses_gamma else None
     W = row.weigh(graph.distances, gamma)
@@ -110,10 +119,21 @@ def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None =
     if gamma is not None:
         warn_unless_fits(gamma, graph.distances.amin(1), effective, graph.k, graph.distances)
     shared = propagate(graph.indices, W, given, alpha=alpha, rounds=sharing.total, tol=sharing.tol)
-    Z, heard = shared.labels, float(effective.median())
-    became = shared.rounds, shared.change, graph.recall, describe(given, Z)
-    report = Report(row.name, graph.k, heard, alpha, gamma, *became)
+    Z, turned = correct(shared.labels, given, sharing)
+    became = shared.rounds, shared.change, graph.recall, describe(given, Z), turned
+    report = Report(row.name, graph.k, float(effective.median()), alpha, gamma, *became)
     return (Z if tensors else Z.cpu().numpy()), report
+
+
+def correct(Z: Tensor, given: Tensor, sharing: Sharing) -> tuple[Tensor, float | None]:
+    """Labels Z (n, K), shared from those `given`, corrected where the record knows how, and the part of rows it turned.
+
+    A row is turned if its least named class is another one after the correction.
+    """
+    if not sharing.corrects:
+        return Z, None
+    corrected = shares.find(Z, given, sharing.class_shares, sharing.transition).correct(Z)
+    return corrected, float((corrected.argmin(1) != Z.argmin(1)).double().mean()) if len(Z) else 0.0
 
 
 def read_labels(comp: Any, n_classes: int | None) -> Tensor:

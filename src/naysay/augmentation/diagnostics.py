@@ -48,7 +48,8 @@ class Report:
 
     neighbors: of each row, 0 where nothing was shared; effective_neighbors: 1 / sum of squared weights, of the median
     row. gamma: None unless the scheme uses it. rounds: those run; change: the largest of an entry in the last. recall:
-    the graph's, None if nobody measured it.
+    the graph's, None if nobody measured it. turned: the part of rows whose least named class the correction by class
+    shares or a T changed, None where there was none.
     """
 
     scheme: str
@@ -60,6 +61,7 @@ class Report:
     change: float
     recall: float | None
     labels: Description
+    turned: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """All figures by name, those of the labels under "labels"; the names are those that files have always had."""
@@ -70,6 +72,7 @@ class Report:
         return (
             f"{self.scheme}: {self.neighbors} neighbours ({self.effective_neighbors:.1f} in effect), "
             f"alpha {self.alpha:g}{by}, {self.rounds} rounds (last change {self.change:.1e})\n{self.labels}"
+            + ("" if self.turned is None else f"\nrows whose least named class was corrected: {self.turned:.1%}")
         )
 
 

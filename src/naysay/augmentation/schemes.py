@@ -9,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
+import torch
 from torch import Tensor
 
+from naysay import shares
 from naysay.augmentation.propagation import check_settings
 from naysay.augmentation.weights import auto_gamma, by_distance, by_rank
 from naysay.errors import InputError, unknown
@@ -85,9 +87,19 @@ class Sharing:
     metric: str = "euclidean"
     method: str = "auto"
     tol: float | None = None
+    class_shares: Any = None
+    transition: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scheme", get(self.scheme).name)
+        # as plain numbers, so that records compare, and are written as JSON; share() checks them against the classes
+        for name in ("class_shares", "transition"):
+            if (given := getattr(self, name)) is not None and not isinstance(given, str):
+                object.__setattr__(self, name, plain(name, given))
+        if isinstance(self.class_shares, str):
+            shares.read(self.class_shares, 3)
+        if isinstance(self.transition, str):
+            raise InputError(f"transition must be a matrix T (K, K) or None; got {self.transition!r}.")
         check_settings(self.alpha, self.rounds, self.tol)
         if self.gamma != "auto" and (isinstance(self.gamma, str) or not 0 < self.gamma < math.inf):
             must = 'gamma must be a positive number, or "auto" to take it from the distances'
@@ -118,9 +130,24 @@ class Sharing:
         """The gamma of weights by these squared distances (n, k)."""
         return auto_gamma(distances) if self.gamma == "auto" else float(self.gamma)
 
+    @property
+    def corrects(self) -> bool:
+        """Whether shared labels are corrected (`naysay.shares`), by shares that are known or by a T."""
+        return self.class_shares is not None or self.transition is not None
+
     def as_dict(self) -> dict[str, Any]:
-        """The settings by name, ready for JSON."""
-        return asdict(self)
+        """The settings by name, ready for JSON; those of the correction where there is one."""
+        corrected = {"class_shares", "transition"}
+        return {name: value for name, value in asdict(self).items() if name not in corrected or value is not None}
+
+
+def plain(name: str, numbers: Any) -> Any:
+    """An array of numbers as nested tuples."""
+    try:
+        listed = torch.as_tensor(numbers).detach().to("cpu", torch.float64).tolist()
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"{name} must be numbers; got {numbers!r}.") from None
+    return tuple(tuple(row) if isinstance(row, list) else row for row in listed) if isinstance(listed, list) else listed
 
 
 def check_whole(**numbers: int | None) -> None:

@@ -54,6 +54,7 @@ def augment(
     alpha: o.Alpha = 0.1,
     gamma: o.Gamma = "auto",
     rounds: Annotated[int | None, o.sharing("--rounds", None, "Rounds of sharing; else the scheme's own.")] = None,
+    class_shares: o.ClassShares = "unknown",
     space: o.Space = "auto",
     encoder: o.Encoder = None,
     engine: Engine = "local",
@@ -107,10 +108,12 @@ def augment(
     from naysay.reading import read
 
     sharing = Sharing(scheme, neighbors, alpha, o.number_or_auto(gamma), rounds)
+    o.check_class_shares(class_shares)
     with new_file(out, force, (*TABLES, ".npz")) as unfinished:
         given = read(**o.reading(asked))
         near = find_space(given.items.x, space, encoder, columns=given.items.features)
-        sharing = replace(sharing.within(*given.comp.shape), metric=near.metric)
+        known = o.class_shares(class_shares, given.classes)
+        sharing = replace(sharing.within(*given.comp.shape), metric=near.metric, class_shares=known)
         shared, report = share(near.features, given.comp.numpy(), sharing)
         ids, names = given.items.ids, np.array(given.classes)
         if out.suffix.lower() == ".npz":
@@ -153,11 +156,15 @@ def _augment_shards(asked: Mapping[str, Any]) -> None:
     if space not in METRIC:
         raise unknown("space of shards", space, METRIC)
     how = (asked["scheme"], asked["neighbors"], asked["alpha"], o.number_or_auto(asked["gamma"]), asked["rounds"])
+    shares = asked["class_shares"]
+    if shares not in ("even", "unknown") and classes is None:
+        raise InputError("--class-shares FILE with --engine ray needs --classes A,B,C: they are not known beforehand.")
+    o.check_class_shares(shares)
     as_given = ("labels", "id", "contradictions", "block_rows", "address", "workers", "force")
     account = augment_shards(
         asked["data"],
         asked["out"],
-        Sharing(*how, METRIC[space], asked["method"] or "auto"),
+        Sharing(*how, METRIC[space], asked["method"] or "auto", class_shares=o.class_shares(shares, classes or ())),
         features=only_one("features", asked["features"] or ()),
         label=asked["label"] or (),
         classes=classes,

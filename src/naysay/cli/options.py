@@ -5,7 +5,7 @@ The library speaks of arguments (`label="COLUMN"`), the command of flags (`--lab
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,6 +37,7 @@ FOLDER = "Where known sets lie; else $NAYSAY_DATA, else the cache folder."
 MERGED = 'Take "Cat" and "cat" for one class, written as most are.'
 N_LABELS = "Labels to draw for each item (1), or to take of its annotators' (all)."
 NEIGHBORS = "Neighbours that an item shares with; else 64, fewer in small classes."
+CLASS_SHARES = "How common the classes are: corrects labels that favour some. FILE: a table with columns class, share."
 SPACE = "How items are compared; auto: columns standardised, embeddings by angle, large images by principal components."
 ENCODER = "Compare items by an encoder (naysay pretrain), or by embeddings of your own: .npy, or file.parquet:column."
 
@@ -62,6 +63,7 @@ Scheme = Annotated[str, sharing("--scheme", "NAME", "How labels are shared: none
 Neighbors = Annotated[int | None, sharing("--neighbors", None, NEIGHBORS, min=1)]
 Alpha = Annotated[float, sharing("--alpha", None, "The weight of an item's own labels, above 0 and at most 1.")]
 Gamma = Annotated[str, sharing("--gamma", "NUMBER|auto", "How fast weights fall with squared distance (dss, dms).")]
+ClassShares = Annotated[str, sharing("--class-shares", "even|unknown|FILE", CLASS_SHARES)]
 Space = Annotated[str, sharing("--space", "auto|standardised|cosine|pca|raw", SPACE)]
 Encoder = Annotated[Path | None, sharing("--encoder", "FILE", ENCODER)]
 Force = Annotated[bool, output("--force", None, "Replace what is there already.")]
@@ -72,7 +74,7 @@ Quiet = Annotated[bool, output("--quiet", None, "Say nothing but the result.")]
 ARGUMENTS = (
     *("id", "label", "features", "ignore", "truth", "labels", "item", "annotator", "options", "classes", "data"),
     *("merge_spelling", "contradictions", "transition", "n_labels", "seed", "scheme", "n_neighbors", "alpha", "gamma"),
-    *("rounds", "space", "encoder", "assume", "held_out", "force"),
+    *("rounds", "space", "encoder", "assume", "held_out", "force", "class_shares"),
 )
 FLAGS = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {"n_neighbors": "--neighbors"}
 QUOTED = r"""(?<!\w)(?:'[^']*'|"[^"]*")"""  # what a user wrote: it stays as it is
@@ -104,6 +106,19 @@ def reading(asked: Mapping[str, Any]) -> dict[str, Any]:
 def class_names(text: str | None) -> list[str] | None:
     """What --classes says."""
     return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def class_shares(text: str, classes: Sequence[str]) -> Any:
+    """What --class-shares says, of these classes."""
+    from naysay.reading import read_shares
+
+    return {"unknown": None, "even": "even"}[text] if text in ("unknown", "even") else read_shares(text, classes)
+
+
+def check_class_shares(text: str) -> None:
+    """Raise InputError where --class-shares names neither a way nor a file, before anything is read."""
+    if text not in ("unknown", "even") and not Path(text).is_file():
+        raise InputError(f"--class-shares must be even, unknown or a file with columns class and share; got {text!r}.")
 
 
 def number_or_auto(gamma: str) -> float | str:

@@ -8,7 +8,7 @@ numbers. A run that is killed and started again goes on where it was. See docs/C
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -17,8 +17,10 @@ from typing import Any, get_args
 import numpy as np
 import torch
 
+from naysay import shares, transition
 from naysay.augmentation import Report, Sharing
 from naysay.augmentation.diagnostics import merge
+from naysay.augmentation.propagation import divide_rows
 from naysay.augmentation.schemes import check_whole
 from naysay.augmentation.weights import gamma_of, warn_unless_fits
 from naysay.cluster.connection import Crew, connect, hired
@@ -30,6 +32,7 @@ from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.neighbors import EXACT_UP_TO, Graph
 from naysay.neighbors.rows import MAX_ROWS, check_k
+from naysay.shares import Evidence
 
 PAPER = Sharing()
 BLOCK_BYTES = 2**26  # of features in a block, unless the number of rows is given
@@ -54,8 +57,9 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """All settings by name, those of sharing among them, ready for JSON."""
-        others = asdict(self)
-        return {**others.pop("sharing"), **others}
+        others = asdict(replace(self, sharing=PAPER))
+        del others["sharing"]
+        return {**self.sharing.as_dict(), **others}
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,7 @@ class Run:
 def flow(run: Run, name_texts: NameTexts | None) -> Account:
     """Do what is not done yet, write the output, and say what was done."""
     sharing, naming = run.settings.sharing, _name_classes(run, name_texts)
+    shares.read(sharing.class_shares, len(naming.names))  # before the work, not after it
     rows, comp = _prepare(run, naming)
     search: dict[str, Any] = {"method": None, "recall": None}
     k, gamma, n_classes = 0, None, len(naming.names)
@@ -168,10 +173,13 @@ def flow(run: Run, name_texts: NameTexts | None) -> Account:
         shared = share_labels(run.ray, run.crew, run.work, recipe, sharing, run.checkpoint_every)
         if gamma is not None:
             warn_unless_fits(gamma, torch.from_numpy(shared.nearest), torch.from_numpy(shared.effective), k)
-    write = partial(write_shard, out=run.work.folder.parent, comp=comp, shared=shared.files, classes=naming.names)
-    described = merge(run.crew.each(write, run.shards, "writing shards"))
+    evidence = _find_evidence(run, comp, shared.files, n_classes) if sharing.corrects else None
+    to = partial(write_shard, out=run.work.folder.parent, comp=comp, shared=shared.files, classes=naming.names)
+    written = run.crew.each(partial(to, evidence=evidence), run.shards, "writing shards")
+    described = merge([description for description, _ in written])
+    turned = None if evidence is None else sum(turned for _, turned in written) / run.n
     heard = float(torch.from_numpy(shared.effective).median())
-    became = shared.done, shared.change, search["recall"], described
+    became = shared.done, shared.change, search["recall"], described, turned
     return Account(
         report=Report(sharing.scheme, k, heard, sharing.alpha, gamma, *became),
         classes=naming.names,
@@ -224,6 +232,35 @@ def _find_graph(run: Run, rows: Sequence[File], k: int) -> tuple[list[File], dic
         method = "exact" if run.n <= EXACT_UP_TO else "approximate"
     about = find_neighbors(run.crew, search, method=method, nlist=settings.nlist, nprobe=settings.nprobe)
     return [(str(run.work.graph(at)), block.first, block.rows) for at, block in enumerate(blocks)], about
+
+
+def _find_evidence(run: Run, comp: Sequence[File], shared: Sequence[File], n_classes: int) -> Evidence:
+    """How labels are corrected, found over all files as `shares.find` finds it in memory; no process holds them all."""
+    sharing, doing = run.settings.sharing, "finding class shares"
+    totals = run.crew.each(count_named, comp, doing)
+    T = None if sharing.transition is None else transition.validate(sharing.transition, n_classes)
+    evidence = Evidence(sum(named for named, _ in totals) / max(1, sum(rows for _, rows in totals)), T)
+    wanted = shares.read(sharing.class_shares, n_classes)
+    if wanted is None:
+        return evidence
+
+    def look(offsets: torch.Tensor) -> tuple[float, torch.Tensor, torch.Tensor, int]:
+        parts = run.crew.each(partial(read_moments, replace(evidence, offsets=offsets)), shared, doing)
+        value, mass, square, rows = (sum(part[at] for part in parts) for at in range(4))
+        return value, mass, square, rows
+
+    return shares.with_offsets(evidence, wanted, look)
+
+
+def count_named(file: File) -> tuple[torch.Tensor, int]:
+    """How often the labels in a file name each class (K,), and how many of its rows have labels."""
+    given = torch.from_numpy(np.load(file[0]))
+    return given.sum(0, dtype=torch.float64), int((given.sum(1) > 0).sum())
+
+
+def read_moments(evidence: Evidence, file: File) -> tuple[float, torch.Tensor, torch.Tensor, int]:
+    """What `shares.solve` needs to know of the shared labels in a file."""
+    return shares.moments(evidence, divide_rows(torch.from_numpy(np.load(file[0]))))
 
 
 def _gamma(run: Run, graph: Sequence[File], k: int) -> float:

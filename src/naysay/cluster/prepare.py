@@ -31,6 +31,7 @@ from naysay.files import replacing
 from naysay.labels import Contradictions
 from naysay.neighbors.blocks import even_edges
 from naysay.neighbors.rows import open_rows
+from naysay.shares import Evidence
 
 PART = 65_536  # rows held at once
 
@@ -200,22 +201,30 @@ def take(blocks: Sequence[Block], numbers: Any) -> Any:
     return np.concatenate([np.load(block.path, mmap_mode="r")[some - block.first + block.at] for block, some in parts])
 
 
-def write_shard(shard: Shard, out: Path, comp: Files, shared: Files, classes: Sequence[str]) -> Description:
-    """Write the shard's labels, rows divided by their sums, to the folder `out`; what became of those it had."""
+def write_shard(
+    shard: Shard, out: Path, comp: Files, shared: Files, classes: Sequence[str], evidence: Evidence | None
+) -> tuple[Description, int]:
+    """Write the shard's labels, rows divided by their sums and corrected, to the folder `out`.
+
+    What became of those it had, and how many rows have another least named class by the correction.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    told, start = [], shard.first
+    told, start, turned = [], shard.first, 0
     with replacing(out / f"{Path(shard.path).stem}.parquet") as unfinished:
         schema = pa.schema([("id", pa.string()), *((f"not_{name}", pa.float32()) for name in classes)])
         with pq.ParquetWriter(unfinished, schema) as writer:
             for ids in _ids(shard):
                 stop = start + len(ids)
                 Z = divide_rows(torch.from_numpy(read_run(shared, start, stop)))
+                if evidence is not None:
+                    least, Z = Z.argmin(1), evidence.correct(Z)
+                    turned += int((Z.argmin(1) != least).sum())
                 told.append(describe(read_run(comp, start, stop), Z))
                 writer.write_table(pa.table([pa.array(ids), *Z.numpy().T], schema=schema))
                 start = stop
-    return merge(told)
+    return merge(told), turned
 
 
 def _ids(shard: Shard) -> Iterator[Any]:

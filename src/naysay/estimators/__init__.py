@@ -5,6 +5,7 @@ complementary labels what LabelSpreading is for ordinary ones.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +14,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from naysay import decoding, neighbors, selection
+from naysay import neighbors, selection, shares
 from naysay.augmentation import Sharing, share
 from naysay.augmentation.weights import by_rank
 from naysay.decoding import NeighborDecoder, choose_k
+from naysay.errors import unknown
+from naysay.estimation import estimate_transition
 from naysay.estimators.encoding import encode, encode_for
 from naysay.features import find_space
 from naysay.learning import Config, Predictor, train
+from naysay.transition import popularity, validate
 
 __all__ = ["ComplementaryClassifier", "ComplementaryKNeighbors", "LabelAugmenter"]
 
@@ -30,7 +34,10 @@ class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     """What fits on complementary labels, predicts classes, and is judged by complementary labels alone."""
 
     transition: Any
+    class_shares: Any
+    random_state: int
     classes_: NDArray[Any]
+    judged_by_: torch.Tensor | None
 
     def _numbers(self, X: Any) -> torch.Tensor:
         """The predicted class numbers (n,)."""
@@ -46,8 +53,37 @@ class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """The accuracy, estimated from complementary labels y alone (URE of the 0-1 loss): never accuracy against y."""
         check_is_fitted(self)
         comp, _ = encode(y, self.classes_)
-        T = None if self.transition is None else torch.as_tensor(self.transition)
-        return selection.ure_accuracy(self._numbers(X), comp, T).value
+        return selection.ure_accuracy(self._numbers(X), comp, self.judged_by_).value
+
+    def _find_transition(self, comp: torch.Tensor, features: Any) -> torch.Tensor | None:
+        """T as `transition` says: None, "popularity", "estimated" from the rows' `features` (a function), or given.
+
+        `judged_by_` is the T by which `score` judges: where none is given but class shares are, the popularity model,
+        since who states class shares expects uneven naming; else uniform.
+        """
+        asked = self.transition
+        if isinstance(asked, str):
+            if asked not in ("popularity", "estimated"):
+                raise unknown("transition", asked, ("popularity", "estimated"))
+            known, seed = self._class_shares(), self.random_state
+            estimated = asked == "estimated"
+            T = (
+                estimate_transition(comp, features(), class_shares=known, seed=seed).T
+                if estimated
+                else popularity(comp)
+            )
+            self.judged_by_ = T
+            return T
+        given = None if asked is None else validate(torch.as_tensor(asked), comp.shape[1])
+        self.judged_by_ = popularity(comp) if given is None and self.class_shares is not None else given
+        return given
+
+    def _class_shares(self) -> Any:
+        """The class shares, of as many columns as the labels have."""
+        if self.class_shares is None or len(self.classes_) > 2:
+            return self.class_shares
+        # the third class, which stands in for what two are missing, is nobody's
+        return [0.5, 0.5, 0.0] if isinstance(self.class_shares, str) else [*self.class_shares, 0.0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -61,8 +97,11 @@ class ComplementaryClassifier(_Complementary):
 
     loss: a name of `naysay.losses.LOSSES`. scheme: how labels are shared first (none, rss, rms, dss, dms). encoder:
     None (standardised columns, or pixels) or a callable X -> (n, d) that gives the features in which neighbours are
-    looked up. model: a name of `naysay.models.MODELS`. transition: T (K, K), how classes turn into labels, uniform
-    unless given. classes: all classes, when the labels may not name each of them. n_neighbors: None takes as many as
+    looked up. model: a name of `naysay.models.MODELS`.
+    class_shares: how common the classes are, "even" or K shares: labels that favour some classes are corrected by it
+    (`naysay.shares`), and are then uniform to the loss. transition: how classes turn into labels, T (K, K),
+    "popularity", "estimated" by neighbours, or None: uniform. classes: all classes, when the labels may not name each
+    of them. n_neighbors: None takes as many as
     the classes are large enough for, at most 64. The rest: see `naysay.augment` and `naysay.learning.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
@@ -79,6 +118,7 @@ class ComplementaryClassifier(_Complementary):
         alpha: float = 0.1,
         gamma: float | str = "auto",
         transition: Any = None,
+        class_shares: Any = None,
         classes: Sequence[Any] | None = None,
         epochs: int = 30,
         batch_size: int = 64,
@@ -94,6 +134,7 @@ class ComplementaryClassifier(_Complementary):
         self.alpha = alpha
         self.gamma = gamma
         self.transition = transition
+        self.class_shares = class_shares
         self.classes = classes
         self.epochs = epochs
         self.batch_size = batch_size
@@ -105,14 +146,21 @@ class ComplementaryClassifier(_Complementary):
         """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y (`estimators.encoding`)."""
         X = validate_data(self, X, allow_nd=True, dtype=NUMBERS, ensure_min_samples=2)
         comp, self.classes_ = encode_for(X, y, self.classes)
-        if self.scheme != "none":
+
+        def features() -> Any:
             kind = "standardised" if X.ndim == 2 else "raw"
-            features = find_space(X, kind).features if self.encoder is None else self.encoder(X)
-            sharing = Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma)
-            comp, _ = share(features, comp, sharing.within(*comp.shape))
+            return find_space(X, kind).features if self.encoder is None else self.encoder(X)
+
+        T = self._find_transition(comp, features)
+        corrected = None if self.class_shares is None else T
+        sharing = Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma).within(*comp.shape)
+        sharing = replace(sharing, class_shares=self._class_shares(), transition=corrected)
+        if sharing.total or sharing.corrects:
+            comp, _ = share(features() if sharing.total else None, comp, sharing)
+            T = None if sharing.corrects else T  # corrected labels are uniform ones
         names = ("loss", "model", "epochs", "batch_size", "learning_rate", "weight_decay")
         config = Config(**{name: getattr(self, name) for name in names}, seed=self.random_state)
-        self.predictor_: Predictor = train(config, X, comp, T=self.transition).predictor
+        self.predictor_: Predictor = train(config, X, comp, T=T).predictor
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
@@ -145,8 +193,10 @@ class ComplementaryClassifier(_Complementary):
 class ComplementaryKNeighbors(_Complementary):
     """Predicts the class least often named as wrong among the nearest rows; with T, that whose row of T is nearest.
 
-    n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. classes: all
-    classes, when the labels may not name each of them.
+    n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. transition,
+    class_shares: as for `ComplementaryClassifier`; with class shares the likeliest class under them is predicted.
+    classes: all classes, when the labels may not name each of them. Equally little named classes are equally probable,
+    and `predict` tells them apart by more neighbours, then by class shares, then by random_state.
     """
 
     def __init__(
@@ -154,11 +204,13 @@ class ComplementaryKNeighbors(_Complementary):
         n_neighbors: int | str = "auto",
         *,
         transition: Any = None,
+        class_shares: Any = None,
         classes: Sequence[Any] | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.transition = transition
+        self.class_shares = class_shares
         self.classes = classes
         self.random_state = random_state
 
@@ -166,29 +218,34 @@ class ComplementaryKNeighbors(_Complementary):
         """Keep rows X (n, d) with their complementary labels y, and choose the number of neighbours if asked to."""
         X = validate_data(self, X, dtype=np.float32, ensure_min_samples=2)
         comp, self.classes_ = encode_for(X, y, self.classes)
-        T = None if self.transition is None else torch.as_tensor(self.transition)
         features = torch.from_numpy(np.ascontiguousarray(X))
+        T, seed, known = self._find_transition(comp, lambda: features), self.random_state, self._class_shares()
+        shares.read(known, comp.shape[1])
         if self.n_neighbors == "auto" and len(X) >= 40:
-            self.n_neighbors_ = choose_k(features, comp, T=T, seed=self.random_state)[0].k
+            self.n_neighbors_ = choose_k(features, comp, T=T, class_shares=known, seed=seed)[0].k
         else:
             # a tenth is held out to choose k; sets of a few rows have none to spare, and k is then as small as it gets
             self.n_neighbors_ = min(4 if self.n_neighbors == "auto" else int(self.n_neighbors), len(X))
-        self.decoder_ = NeighborDecoder(features, comp, self.n_neighbors_, T)
+        self.decoder_ = NeighborDecoder(features, comp, self.n_neighbors_, T, known, seed)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability (n, K) of each of `classes_`: those that would explain the neighbours' labels."""
-        explained = selection.ordinary(self._distribution(X), self.decoder_.T).clamp(min=0)[:, : len(self.classes_)]
+        """The probability (n, K) of each of `classes_`: as they explain the neighbours' labels. It shows ties."""
+        rows = self._rows(X)
+        explained = self.decoder_.posterior(rows)[:, : len(self.classes_)].double()
+        # equals stay equal to four digits, and the largest of them is the class that is predicted
+        chosen = torch.nn.functional.one_hot(self.decoder_.predict(rows, len(self.classes_)), len(self.classes_))
+        explained = explained * (1 + 1e-5 * chosen)
         probabilities: NDArray[np.float64] = (explained / explained.sum(1, keepdim=True)).numpy()
         return probabilities
 
     def _numbers(self, X: Any) -> torch.Tensor:
-        return decoding.decode(self._distribution(X)[:, : len(self.classes_)], self.decoder_.T)
+        return self.decoder_.predict(self._rows(X), len(self.classes_))
 
-    def _distribution(self, X: Any) -> torch.Tensor:
+    def _rows(self, X: Any) -> NDArray[np.float32]:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float32)
-        return self.decoder_.distribution(np.ascontiguousarray(X))
+        return np.ascontiguousarray(X)
 
 
 class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -208,6 +265,7 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         gamma: float | str = "auto",
         rounds: int | None = None,
         metric: str = "euclidean",
+        class_shares: Any = None,
         classes: Sequence[Any] | None = None,
     ) -> None:
         self.scheme = scheme
@@ -216,6 +274,7 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.gamma = gamma
         self.rounds = rounds
         self.metric = metric
+        self.class_shares = class_shares
         self.classes = classes
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -243,7 +302,8 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         return passed.numpy()[:, : len(self.classes_)]
 
     def _sharing(self) -> Sharing:
-        return Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma, self.rounds, self.metric)
+        names = ("n_neighbors", "alpha", "gamma", "rounds", "metric", "class_shares")
+        return Sharing(self.scheme, **{name: getattr(self, name) for name in names})
 
     def fit_transform(self, X: Any, y: Any) -> NDArray[np.float32]:
         """The augmented labels (n, K) of the rows themselves."""

@@ -24,11 +24,11 @@ from naysay.datasets.dataset import REQUIRED
 from naysay.errors import InputError
 from naysay.labels import Contradictions
 from naysay.reading import labelling
-from naysay.reading.classes import Classes, Names, find_classes
+from naysay.reading.classes import Classes, Names, find_classes, read_shares
 from naysay.reading.labelling import Draws, Labelled, LongRows, Naming, only_one
 from naysay.reading.oracle import Oracle
 
-__all__ = ["Classes", "Labelled", "Oracle", "find_classes", "known_set", "only_one", "read"]
+__all__ = ["Classes", "Labelled", "Oracle", "find_classes", "known_set", "only_one", "read", "read_shares"]
 
 Place = str | PathLike[str]
 

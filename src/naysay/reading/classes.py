@@ -8,7 +8,9 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 
+from naysay.datasets.columns import read_columns
 from naysay.errors import InputError
 from naysay.words import few
 
@@ -59,6 +61,30 @@ def find_classes(
 def spelling_key(name: str) -> str:
     """What two spellings of one name share."""
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def read_shares(file: str | PathLike[str], classes: Names) -> list[float]:
+    """How common the classes are, in their order, from a table with the columns class and share (or counts).
+
+    Every class stands in it once; the numbers are divided by their sum.
+    """
+    columns = read_columns(file, ["class", "share"])
+    stated: dict[str, float] = {}
+    for name, text in zip(columns["class"].tolist(), columns["share"].tolist(), strict=True):
+        try:
+            value = float(text)
+        except (TypeError, ValueError):
+            value = -1.0
+        if not 0 <= value < float("inf") or name not in classes or name in stated:
+            got = f"class {name!r} with share {text!r}"
+            wants = f"{file} must have a row for each class ({few(map(repr, classes))}) with a share of at least 0"
+            raise InputError(f"{wants}; got {got}{' a second time' if name in stated else ''}.")
+        stated[name] = value
+    missing = [name for name in classes if name not in stated]
+    if missing or not sum(stated.values()):
+        what = f"nothing of {few(map(repr, missing))}" if missing else "shares of 0 only"
+        raise InputError(f"{file} must say how common every class is; got {what}.")
+    return [stated[name] / sum(stated.values()) for name in classes]
 
 
 def _among(texts: Names, wanted: tuple[str, ...], merge_spelling: bool, who: str) -> Classes:

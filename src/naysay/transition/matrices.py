@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from naysay import labels
 from naysay.errors import InputError, unknown
 from naysay.labels import check_n_classes
 from naysay.seeds import torch_stream
@@ -63,6 +64,19 @@ def noisy(T: Tensor, rate: float) -> Tensor:
     if not 0 <= rate <= 1:
         raise InputError(f"the noise rate must be 0 to 1; got {rate}.")
     return (1 - rate) * T + rate / len(T)
+
+
+def popularity(comp: Any) -> Tensor:
+    """Every class is named as often as it is popular, whatever the true one: T[y, k] in proportion to how often the
+    labels `comp` (n, K) name k at all, and 0 on the diagonal.
+
+    It is the simplest T of biased labels. A class that is never named is taken to be named half a time in all, so that
+    T keeps an inverse.
+    """
+    given = labels.validate(comp).double()
+    named = given.sum(0).clamp_min(0.5)
+    T = named.repeat(len(named), 1).fill_diagonal_(0.0)
+    return T / T.sum(1, keepdim=True)
 
 
 @dataclass(frozen=True)

@@ -3,32 +3,22 @@
 The idea. Items close in the feature space mostly share their class, and the class that their labels avoid is probably
 it. So each item's *likely class* is the one named least by its neighbours, against how often it is named at all:
 argmin_k (k Z_ik + 1/2) / (k m_k + 1/2), for shared labels Z (by rank, which no scale of the features changes),
-marginals m and k neighbours; the halves keep a class that is seldom named from winning by default. Z is found with the
-item's own labels hidden, and those of a fifth of all items with it (cross-fitting): an item's labels never speak about
-themselves.
+marginals m and k neighbours; the halves keep a class that is seldom named from winning by default. Where class shares
+are known it is the class of the largest posterior under them (`naysay.shares`). Z is found with the item's own labels
+hidden, and those of a fifth of all items with it (cross-fitting): an item's labels never speak about themselves.
 
 - Noise: the share of labels that name the item's likely class, P(k = y). It is counted on the *clear* half, the half of
   each likely class whose lead over the second class is largest, because the likely class is wrong most often elsewhere.
   Labels named at random have 1 / K.
-- Bias: how unevenly the labels of a likely class spread over the other classes; `transition` is that spread as T.
+- Bias: how unevenly the labels of a likely class spread over the other classes.
+- T: its diagonal is the noise, its other entries are learned (`naysay.estimation.matrix`).
 
 Which way it errs. If a share w of the clear items has another class than the likely one, and those items' labels name
 the likely class at the rate t (1 / (K - 1) for even naming), the expected count is (1 - w) noise + w t. So the estimate
 leans high, by w (t - noise), whenever labels are better than random, and cannot be told from features that mix classes;
-the interval covers the counting, not w. Measured with a known T, one label each (noise true -> estimated; TV: mean
-total variation between rows of the estimated and the true T):
+the interval covers the counting, not w.
 
-| labels | 1,797 digits, pixels | TV | 20,000 of CIFAR-10, kNN accuracy 82 % | TV |
-| --- | --- | --- | --- | --- |
-| even | 0 -> 0.001 | 0.03 | 0 -> 0.007 | 0.02 |
-| even, 30 % at random | 0.036 -> 0.054 | 0.06 | 0.030 -> 0.038 | 0.03 |
-| people's (clcifar10) | 0.048 -> 0.072 | 0.11 | 0.038 -> 0.048 | 0.03 |
-| a machine's (aclcifar10) | 0.003 -> 0.012 | 0.11 | 0.003 -> 0.006 | 0.03 |
-| strong bias | 0 -> 0.003 | 0.20 | 0 -> 0.010 | 0.26 |
-
-Strong bias hardly ever names a third of the wrong classes: the avoided classes are then many, the likely one is often
-wrong, and T is a sketch. That naming is biased is still seen, though as less than it is (0.64 and 0.62 for 0.93), for
-mistaken classes mix rows of T.
+TABLE
 """
 
 import math
@@ -40,18 +30,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay import labels, neighbors
+from naysay import labels, neighbors, shares, transition
+from naysay.augmentation.propagation import propagate
+from naysay.augmentation.weights import by_rank
 from naysay.datasets.dataset import unfinite_row
 from naysay.errors import InputError
+from naysay.estimation.matrix import learn, neighborhoods, posteriors_before, rejects
+from naysay.estimation.votes import AnnotatorT, Votes, by_annotator, given_options
 from naysay.seeds import stream
-from naysay.statistics import Counts, Fit, Floats, Share, fit, share
+from naysay.statistics import Counts, Fit, Floats, LabelCounts, Share, fit, share
 
 SAMPLE = 20_000  # rows: neighbours of so many are found in seconds, and a share is then known to 0.7 points at worst
 NEIGHBORS = 64  # the paper's number
 # the paper's alpha; after 30 rounds 0.9^30 = 4 % of the way is left, too little to change which class is least
 ALPHA, ROUNDS = 0.1, 30
 HIDDEN = 0.2  # the share of items whose labels are hidden together: more costs neighbours, less costs time
-CLEAR = 0.5  # the share of each likely class that counts as clear
+CLEAR, CLEAREST = 0.5, 0.1  # the shares of each likely class that count as clear, and as clearest
 EMPTY = 0.5  # labels added to each class, observed and expected
 FEWEST_PER_CLASS = 10  # labelled items per class, on average, below which neighbours are too few to speak
 TOLD = 3.0  # standard errors below chance from which neighbours are taken to say something at all
@@ -60,7 +54,7 @@ MOST_LABELS = 64  # a row whose weights are no multiples of 1/1 ... 1/64 is no s
 WHOLE = 1e-3
 BLOCK = 65_536  # rows looked at together, so that a million need little memory
 
-LabelCounts = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -71,6 +65,10 @@ class Estimate:
     nothing. `foresight` is how much more rarely than by chance a label names the likely class: 0 for nothing told, 1
     for never. `noise` is counted on the clear items and `noise_everywhere` on all. `random` is the noise of labels
     named at random, 1 / K. `transition` (K, K) is T as plain numbers, `class_shares` the shares of the likely classes.
+    `errors` (K, K) are T's standard errors, by counting; T took `steps` and is drawn to popularity by `shrinkage`.
+    `gain`: nats by which a label becomes more likely if neighbours are read by T, rather than by popularity alone.
+    `purest` is the noise of the clearest tenth, which T has on average: there features mix classes least. `follows` and
+    `even` test whether labels come about by T, and by uniform naming (`matrix.rejects`). `annotators`: each one's T.
     """
 
     rows: int
@@ -85,6 +83,15 @@ class Estimate:
     bias: Fit
     transition: tuple[tuple[float, ...], ...]
     class_shares: tuple[float, ...]
+    # what audits of before did not hold
+    errors: tuple[tuple[float, ...], ...] = ()
+    shrinkage: float = 0.0
+    steps: int = 0
+    gain: float = 0.0
+    purest: Share | None = None
+    follows: Fit | None = None
+    even: Fit | None = None
+    annotators: tuple[AnnotatorT, ...] = ()
 
     @property
     def T(self) -> Tensor:
@@ -100,17 +107,22 @@ def estimate_transition(
     features: Any = None,
     *,
     graph: neighbors.Graph | None = None,
+    class_shares: Any = None,
+    votes: Votes | None = None,
     metric: str = "euclidean",
     sample: int = SAMPLE,
     seed: int = 0,
 ) -> Estimate:
     """T and what is known about it, from labels `comp` (n, K) as they were given and features (n, ...), or their graph.
 
+    class_shares: how common the classes are, "even" or K shares; without them, those of the likely classes.
+    votes: the single labels behind comp, with who gave them and what was shown, where that is known.
     At most `sample` labelled items, drawn with `seed`, are asked; see `Estimate.told` before you rely on it.
     """
     comp = labels.validate(comp).detach().cpu()
     features = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
-    found, _, why = ask_neighbors(comp, label_counts(comp), features, graph, metric, sample, seed)
+    wanted = shares.read(class_shares, comp.shape[1])
+    found, _, why = ask_neighbors(comp, label_counts(comp), features, graph, metric, sample, seed, wanted, votes)
     if found is None:
         raise _refused(why)
     return found
@@ -167,7 +179,15 @@ def label_counts(comp: Tensor) -> LabelCounts:
 
 
 def ask_neighbors(
-    comp: Tensor, counts: LabelCounts, features: Any, graph: neighbors.Graph | None, metric: str, sample: int, seed: int
+    comp: Tensor,
+    counts: LabelCounts,
+    features: Any,
+    graph: neighbors.Graph | None,
+    metric: str,
+    sample: int,
+    seed: int,
+    class_shares: Tensor | None = None,
+    votes: Votes | None = None,
 ) -> tuple[Estimate | None, Counts, str]:
     """What neighbours say, by the graph of all n rows or by features, or None; likely classes; and why it is None.
 
@@ -190,14 +210,26 @@ def ask_neighbors(
         graph = neighbors.build(flat, min(NEIGHBORS, max(1, len(flat) // (2 * n_classes))), metric=metric)
         comp, counts, asked = comp[torch.from_numpy(rows)], counts[rows], np.arange(len(rows))
     marginal = counts.sum(0) / counts.sum()
-    likely, clear = likely_classes(others_say(graph.to("cpu"), comp, asked, seed), marginal, graph.k)
-    reached, own = likely != -1, counts[asked]
+    shared = others_say(graph.to("cpu"), comp, asked, seed)
+    own = counts[asked]
+    before = posteriors_before(shared, own, class_shares)
+    lift = _lift(shared, marginal, graph.k) if class_shares is None else -np.log(np.maximum(before.numpy(), 1e-30))
+    likely, clear, clearest = likely_classes(shared, lift)
+    reached = likely != -1
     by_class, clearly = np.zeros((2, n_classes, n_classes))
     np.add.at(by_class, likely[reached], own[reached])
     np.add.at(clearly, likely[clear], own[clear])
     everywhere = share(int(np.trace(by_class)), int(by_class.sum()))
     chance = float((by_class.sum(1) / max(by_class.sum(), 1) * marginal).sum())
     error = math.sqrt(chance * (1 - chance) / max(everywhere.of, 1))
+    purest = share(int(own[clearest, likely[clearest]].sum()), int(own[clearest].sum()))
+    noise = share(int(np.trace(clearly)), int(clearly.sum()))
+    # the classes differ as the clear items say, all of them together are as noisy as the clearest say
+    diagonal = np.diag(clearly) / np.maximum(clearly.sum(1), 1) * min(1.0, purest.value / max(noise.value, 1e-12))
+    learned, posteriors = learn(shared, own, before, diagonal, seed)
+    if votes is not None:
+        learned |= _by_votes(votes.among(rows, len(pointed)), posteriors, learned)
+    group = neighborhoods(graph, len(rows), seed)[asked]
     estimate = Estimate(
         rows=len(rows),
         labelled=len(labelled),
@@ -205,12 +237,15 @@ def ask_neighbors(
         clear=int(clear.sum()),
         told=everywhere.of > 0 and chance - everywhere.value > TOLD * error,
         foresight=1 - everywhere.value / chance if everywhere.of else 0.0,
-        noise=share(int(np.trace(clearly)), int(clearly.sum())),
+        noise=noise,
         noise_everywhere=everywhere,
         random=1 / n_classes,
         bias=_bias(by_class),
-        transition=_transition(by_class, clearly),
         class_shares=tuple((np.bincount(likely[reached], minlength=n_classes) / max(int(reached.sum()), 1)).tolist()),
+        purest=purest,
+        follows=rejects(group, own, learned["transition"]),
+        even=rejects(group, own, transition.uniform(n_classes).numpy()),
+        **learned,
     )
     pointed[rows] = np.where(clear, likely, -1)
     return estimate, pointed, ""
@@ -220,33 +255,47 @@ def others_say(graph: neighbors.Graph, comp: Tensor, rows: Counts, seed: int) ->
     """Shared labels Z (len(rows), K), each row's found with its own labels hidden; zeros where no label reaches."""
     folds = max(1, math.ceil(len(rows) / (HIDDEN * graph.n)))
     fold = stream(seed, "audit folds").permutation(len(rows)) % folds
-    rank = 1 / torch.arange(1, graph.k + 1, dtype=torch.float64)
-    # the nearest neighbour weighs 1, the k-th 1/k, of all but the row's own part
-    weights = ((rank / rank.sum()).float() * (1 - ALPHA)).expand(graph.n, graph.k).contiguous()
+    weights = by_rank(graph.n, graph.k)
     shared = np.zeros((len(rows), comp.shape[1]))
     for f in range(folds):
         held = torch.from_numpy(rows[fold == f])
-        visible = Z = comp.to(torch.float32).index_fill(0, held, 0.0)
-        for _ in range(ROUNDS):
-            near = torch.nn.functional.embedding_bag(graph.indices, Z, per_sample_weights=weights, mode="sum")
-            Z = ALPHA * visible + near
-        total = Z[held].sum(1, keepdim=True)
-        shared[fold == f] = (Z[held] / total.where(total > 0, 1.0)).numpy()
+        visible = comp.to(torch.float32).index_fill(0, held, 0.0)
+        found = propagate(graph.indices, weights, visible, alpha=ALPHA, rounds=ROUNDS, backend="torch")
+        shared[fold == f] = found.labels[held].numpy()
     return shared
 
 
-def likely_classes(shared: Floats, marginal: Floats, k: int) -> tuple[Counts, NDArray[np.bool_]]:
-    """From Z (n, K) and marginals (K,): likely classes (n,), -1 where no label reaches, and whether they are clear."""
+def _by_votes(votes: Votes, posteriors: Tensor, learned: dict[str, Any]) -> dict[str, Any]:
+    """What single votes add: T if all classes had been shown, and each annotator's."""
+    P, T = posteriors.numpy(), np.array(learned["transition"])
+    if votes.shown is not None:
+        T = given_options(P, votes, T)
+    plain = tuple(tuple(row) for row in T.tolist())
+    return {"transition": plain, "annotators": by_annotator(P, votes, T)}
+
+
+def _lift(shared: Floats, marginal: Floats, k: int) -> Floats:
+    """How often each class is named here (n, K) against how often at all (K,), of k neighbours and half a label."""
     lift = (k * shared + EMPTY) / (k * marginal + EMPTY)
     lift[:, marginal == 0] = np.inf  # a class that nobody ever names is avoided everywhere, which says nothing
+    return lift
+
+
+def likely_classes(shared: Floats, lift: Floats) -> tuple[Counts, Mask, Mask]:
+    """From Z and the classes' `lift` (n, K) each: the likely classes (n,), -1 where no label reaches; clear; clearest.
+
+    Clear are the half, and clearest the tenth, of each likely class that lead the second one by most.
+    """
     two = np.partition(lift, 1, axis=1)
     likely = np.where(shared.any(1), lift.argmin(1), -1)
     lead = np.log(two[:, 1] / two[:, 0])
-    clear = np.zeros(len(likely), dtype=bool)
-    for y in range(len(marginal)):
+    clear, clearest = np.zeros((2, len(likely)), dtype=bool)
+    for y in range(lift.shape[1]):
         members = np.flatnonzero(likely == y)
-        clear[members[np.argsort(-lead[members], kind="stable")[: math.ceil(CLEAR * len(members))]]] = True
-    return likely, clear & (lead > 0)
+        members = members[np.argsort(-lead[members], kind="stable")]
+        clear[members[: math.ceil(CLEAR * len(members))]] = True
+        clearest[members[: math.ceil(CLEAREST * len(members))]] = True
+    return likely, clear & (lead > 0), clearest & (lead > 0)
 
 
 def _bias(by_class: Floats) -> Fit:
@@ -255,12 +304,3 @@ def _bias(by_class: Floats) -> Fit:
     off = by_class * others
     totals = off.sum(1, keepdims=True)
     return fit(off, totals / (n_classes - 1) * others, int((totals > 0).sum()) * (n_classes - 2))
-
-
-def _transition(by_class: Floats, clearly: Floats) -> tuple[tuple[float, ...], ...]:
-    """T (K, K): the diagonal from clear items, where it leans least; the rest from all items, which are more."""
-    # half a label more in every cell off the diagonal: a zero would make one label infinitely surprising to `fwd`
-    off = (by_class + EMPTY) * (1 - np.eye(len(by_class)))
-    diagonal = np.diag(clearly) / np.maximum(clearly.sum(1), 1)
-    T = off / off.sum(1, keepdims=True) * (1 - diagonal)[:, None] + np.diag(diagonal)
-    return tuple(tuple(row) for row in T.tolist())

@@ -1,0 +1,20 @@
+"""Estimation: how labels come about, and how right predictions are, without an ordinary label."""
+
+from naysay.estimation.accuracy import Accuracy, estimate_accuracy
+from naysay.estimation.matrix import neighborhoods, rejects
+from naysay.estimation.neighborhood import SAMPLE, Estimate, ask_neighbors, estimate_transition, label_counts
+from naysay.estimation.votes import AnnotatorT, Votes
+
+__all__ = [
+    "SAMPLE",
+    "Accuracy",
+    "AnnotatorT",
+    "Estimate",
+    "Votes",
+    "ask_neighbors",
+    "estimate_accuracy",
+    "estimate_transition",
+    "label_counts",
+    "neighborhoods",
+    "rejects",
+]
