@@ -238,6 +238,19 @@ def test_prediction_is_the_largest_logit_or_the_nearest_row_of_T():
     assert torch.equal(losses.predict("cpe-f", 30 * torch.eye(K), T), torch.arange(K))
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_largest_score_and_probability_are_those_of_the_prediction(name):
+    for T in (None, random_T(), transition.biased(K, "strong", 4)):
+        logits = random_logits(n=200)
+        scores = losses.scores(name, logits, T)
+        p = losses.probabilities(name, scores)
+        assert torch.allclose(p.sum(1), torch.ones(200, dtype=torch.float64))
+        assert torch.equal(p.argmax(1), losses.predict(name, logits, T))
+        assert bool((p >= 0).all())
+        if T is None and name != "cpe-i":  # whose outputs are no classes' but labels'
+            assert torch.allclose(p, logits.softmax(1), atol=1e-6)  # closeness is in float32
+
+
 def test_cpe_i_under_uniform_labels_predicts_the_least_named_class():
     logits = random_logits()
     assert torch.equal(losses.predict("cpe-i", logits), logits.argmin(1))
