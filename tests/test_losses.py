@@ -54,6 +54,28 @@ def test_each_multiple_label_loss_is_its_papers_formula(name):
     assert float(losses.compute(name, logits, labels.from_indices(sets, K))) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", plain.SETS)
+def test_soft_labels_pay_each_labels_loss_averaged_under_them(name):
+    """R_LA of arXiv 2305.08344, eq:loss-func: sum_k z_k l(k, g), l the loss of the one label k."""
+    logits, soft = random_logits(), random_soft()
+    alone = [[plain.SETS[name](g, [k]) for k in range(K)] for g in logits.tolist()]
+    expected = float((soft * torch.tensor(alone, dtype=torch.float64)).sum(1).mean())
+    assert float(losses.compute(name, logits, soft)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", plain.SETS)
+def test_a_row_that_names_every_class_alike_costs_nothing_and_pulls_nowhere(name):
+    comp = torch.cat([torch.full((1, K), 1 / K), labels.from_indices([2], K)])
+    logits = random_logits(n=2).requires_grad_()
+    value = losses.compute(name, logits, comp)
+    (gradient,) = torch.autograd.grad(value, logits)
+    alone = losses.compute(name, logits.detach()[1:], comp[1:])
+    assert float(value.detach()) == pytest.approx(float(alone) / 2)
+    assert not bool(gradient[0].any())
+    assert bool(gradient[1].isfinite().all())
+    assert bool(gradient[1].any())
+
+
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("name", plain.BATCH)
 def test_corrected_risks_clip_per_ordinary_class(name, seed):
