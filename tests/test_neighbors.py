@@ -215,7 +215,7 @@ def test_numbers_far_from_zero_keep_their_neighbours(offset):
 
 
 def test_the_columns_of_numbers_near_zero_are_taken_as_they_are():
-    rows = np.random.default_rng(8).standard_normal((300, 6)) + [0, 1, -2, 0, 3, 0]
+    rows = np.random.default_rng(8).normal([0, 1, -2, 0, 3, 0], 1, (300, 6))
     graph = build(rows, 7)
     assert same((graph.indices, graph.distances), brute(rows.astype(np.float32), 7))
 
