@@ -167,7 +167,7 @@ def flow(run: Run, name_texts: NameTexts | None) -> Account:
         recipe = Recipe(run.n, k, n_classes, sharing.scheme, sharing.alpha, gamma, *files, 0, run.n)
         shared = share_labels(run.ray, run.crew, run.work, recipe, sharing, run.checkpoint_every)
         if gamma is not None:
-            warn_unless_fits(gamma, torch.from_numpy(shared.nearest), torch.from_numpy(shared.effective), k)
+            warn_unless_fits(gamma, torch.from_numpy(shared.spread), torch.from_numpy(shared.effective), k)
     write = partial(write_shard, out=run.work.folder.parent, comp=comp, shared=shared.files, classes=naming.names)
     described = merge(run.crew.each(write, run.shards, "writing shards"))
     heard = float(torch.from_numpy(shared.effective).median())

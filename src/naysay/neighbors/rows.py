@@ -2,8 +2,8 @@
 
 Cosine neighbours are the Euclidean ones of rows of length 1: |a - b|^2 = 2 - 2 cos(a, b). One search serves both.
 
-A float32 has 24 bits: of a time in seconds, 1.7e9 give or take a day, it keeps the hours and loses the minutes. What all
-rows have in common is no distance, so it is taken away from numbers of more bits before they are rounded.
+A float32 has 24 bits: of a time in seconds, 1.7e9 give or take a day, it keeps hours and loses minutes. What all rows
+have in common is no distance, so it is taken away from numbers of more bits before they are rounded.
 """
 
 import warnings
