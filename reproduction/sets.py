@@ -1,7 +1,7 @@
 """The data sets that specs name: images with their truth, the complementary labels of a run, and the feature space.
 
 The labels are drawn (one uniform label for each image), given by annotators (the first three), or simulated: three
-different labels drawn from how people were seen to choose by class. Draws depend on the run's seed alone, through the
+labels, each drawn on its own from how people were seen to choose by class. Draws depend on the run's seed alone, by the
 streams of `naysay.seeds`. The space in which labels are shared is a trained encoder's features, or the pixels; its rows
 have length 1. Sets and spaces are made once for all runs of a process, on the device that trains; features are also
 kept on disk between processes (`naysay.features.extract`).

@@ -599,7 +599,8 @@ def test_labels_are_drawn_given_or_simulated(photos):
     assert given[0].nonzero()[:, 0].tolist() == [1, 2, 3]  # the first three of four
     assert torch.equal(given, sets.complementary("aclcifar10", 1, photos))
     simulated = sets.complementary("clcifar10-simulated", 0, photos)
-    assert ((simulated > 0).sum(1) == 3).all()
+    assert torch.equal((3 * simulated).round().sum(1), torch.full((30,), 3.0))
+    assert (simulated > 0.5).any()  # drawn one by one: a class may be named twice
     assert torch.equal(simulated, sets.complementary("clcifar10-simulated", 0, photos))
     assert not torch.equal(simulated, sets.complementary("clcifar10-simulated", 1, photos))
     assert sets.about("clcifar10-simulated", photos, None)["simulated"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from naysay import neighbors, selection, shares
+from naysay import losses, neighbors, selection, shares
 from naysay.augmentation import Sharing, share
 from naysay.augmentation.weights import by_rank
 from naysay.decoding import NeighborDecoder, choose_k
@@ -27,6 +27,7 @@ from naysay.transition import popularity, validate
 
 __all__ = ["ComplementaryClassifier", "ComplementaryKNeighbors", "LabelAugmenter"]
 
+FLOATS = [np.float32, np.float64]  # of rows that are compared: neighbours are found in either
 NUMBERS = [np.float32, np.float64, np.uint8]  # what rows may be without being copied
 
 
@@ -164,25 +165,24 @@ class ComplementaryClassifier(_Complementary):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Logits (n, K); with two classes, as scikit-learn has it, the second's minus the first's (n,)."""
-        logits = self._logits(X).numpy()
-        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+        """Scores (n, K), logits where the loss has them; with two classes, as scikit-learn has it, one (n,)."""
+        scores = self._scores(X).numpy()
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability (n, K) of each of `classes_`."""
-        logits = self._logits(X).numpy().astype(np.float64)
-        odds = np.exp(logits - logits.max(1, keepdims=True))
-        probabilities: NDArray[np.float64] = odds / odds.sum(1, keepdims=True)
+        scores = self._scores(X)
+        probabilities: NDArray[np.float64] = losses.probabilities(self.predictor_.config.loss, scores).numpy()
         return probabilities
 
     def _numbers(self, X: Any) -> torch.Tensor:
-        logits = self._logits(X)
-        return self.predictor_.decode(logits) if len(self.classes_) > 2 else logits.argmax(1)
+        return self._scores(X).argmax(1)
 
-    def _logits(self, X: Any) -> torch.Tensor:
+    def _scores(self, X: Any) -> torch.Tensor:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, allow_nd=True, dtype=NUMBERS)
-        return self.predictor_.logits(X).cpu()[:, : len(self.classes_)]
+        logits = self.predictor_.logits(X)
+        return self.predictor_.scores(logits).cpu()[:, : len(self.classes_)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -216,7 +216,7 @@ class ComplementaryKNeighbors(_Complementary):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Keep rows X (n, d) with their complementary labels y, and choose the number of neighbours if asked to."""
-        X = validate_data(self, X, dtype=np.float32, ensure_min_samples=2)
+        X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         comp, self.classes_ = encode_for(X, y, self.classes)
         features = torch.from_numpy(np.ascontiguousarray(X))
         T, seed, known = self._find_transition(comp, lambda: features), self.random_state, self._class_shares()
@@ -242,9 +242,9 @@ class ComplementaryKNeighbors(_Complementary):
     def _numbers(self, X: Any) -> torch.Tensor:
         return self.decoder_.predict(self._rows(X), len(self.classes_))
 
-    def _rows(self, X: Any) -> NDArray[np.float32]:
+    def _rows(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32)
+        X = validate_data(self, X, reset=False, dtype=FLOATS)
         return np.ascontiguousarray(X)
 
 
@@ -279,7 +279,7 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def fit(self, X: Any, y: Any) -> Self:
         """Share the complementary labels y of rows X (n, d)."""
-        X = validate_data(self, X, dtype=np.float32, ensure_min_samples=2)
+        X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         comp, self.classes_ = encode_for(X, y, self.classes)
         sharing = self._sharing().within(*comp.shape)
         graph = neighbors.build(X, sharing.neighbors(*comp.shape), metric=self.metric)
@@ -293,7 +293,7 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Augmented labels (n, K) of new rows: what their nearest old rows pass on."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32)
+        X = validate_data(self, X, reset=False, dtype=FLOATS)
         near = neighbors.query(self._rows, X, self.n_neighbors_, metric=self.metric)
         weigh = self._sharing().row.weigh
         # where nothing was shared, the neighbours of new rows still have ranks
