@@ -56,7 +56,7 @@ def _predicted(run: "Run", source: str, blocks: Iterator[Block]) -> Iterator[dic
         if x.shape[1:] != wanted:
             got = f"holds rows of shape {x.shape[1:]}, and the model was trained on {wanted}"
             raise InputError(f"{source} {got}. Give data like that of fit.")
-        numbers, p = run.predict(x)
+        numbers, p = run.predict(x, ids)
         columns = {"id": ids, "prediction": [run.classes[k] for k in numbers.tolist()]}
         yield columns | {f"p_{name}": p[:, k].numpy() for k, name in enumerate(run.classes)}
 
