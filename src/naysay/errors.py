@@ -8,6 +8,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 
+# what Python raises where a value is missing, or of another type, size or shape than it was
+MISSING = (AttributeError, LookupError, StopIteration)
+UNFIT = (ArithmeticError, MemoryError, RuntimeError, TypeError, ValueError)
+
 
 class InputError(ValueError):
     """Something the caller gave cannot be used; the message says what, what was got, and the way out."""
@@ -26,8 +30,10 @@ def intact(path: str | PathLike[str], way_out: str) -> Iterator[None]:
     """Around what is made of a file of ours: where it stumbles over its content, the file is not as it was written."""
     try:
         yield
-    except InputError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, StopIteration, TypeError, ValueError) as error:
+    except InputError as error:
+        if str(path) in str(error):
+            raise
+        raise InputError(f"{path}: {error}") from error
+    except (*MISSING, *UNFIT) as error:
         found = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         raise InputError(f"{path} is damaged or was changed ({found}). {way_out}") from error

@@ -118,6 +118,13 @@ def _finish(look: Callable[[], None], place: Callable[[Path, Path], None]) -> Ca
     return finish
 
 
+def refuse_non_text(ids: Iterable[str]) -> None:
+    """Refuse ids that no table can hold (of files whose names are not UTF-8) before the work, not at its end."""
+    for name in ids:
+        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise InputError(f"the item {name!r} has a name that is not UTF-8 text. Rename its file.")
+
+
 def harmless(text: str) -> str:
     """The text, with an apostrophe in front if a spreadsheet would take it for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not NUMBER.fullmatch(text) else text

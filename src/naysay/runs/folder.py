@@ -21,14 +21,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from naysay import models
 from naysay import report as page
 from naysay.errors import InputError
 from naysay.learning import Predictor, environment
+from naysay.learning.rows import as_inputs, input_shape
 from naysay.reading import Labelled, Oracle
-from naysay.runs.account import account, probabilities
+from naysay.runs.account import DOUBTFUL, EXAMPLES, NEIGHBORS, POINTS, account, probabilities
 from naysay.runs.fit import Fitted
 from naysay.runs.report import build, read_json
 from naysay.runs.results import plain, results, verdict
+from naysay.runs.settings import Settings
 
 FORMAT = "naysay-run-1"
 BLOCK = 65_536  # rows predicted at a time
@@ -56,6 +59,15 @@ def write(
         np.savez_compressed(file, allow_pickle=False, **arrays)
     page.write(build(folder), folder / "report.html")
     return about
+
+
+def room(data: Labelled, settings: Settings) -> int:
+    """About how many bytes `write` will need, so that a full disk can be told before the work."""
+    x, config = as_inputs(data.items.x[:1]), settings.config
+    model = models.build(config.model, input_shape(x), len(data.classes), config.seed, **config.model_options)
+    weights = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
+    shown = POINTS * 4 * max(map(len, data.items.ids)) + 4 * (EXAMPLES * (1 + NEIGHBORS) + DOUBTFUL) * x.nbytes
+    return int(weights + shown) + 2000 * config.epochs * len(settings.schemes) + (1 << 21)  # and the page
 
 
 def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
@@ -97,7 +109,8 @@ def _records(fitted: Fitted, about: Mapping[str, Any]) -> Iterator[Mapping[str, 
 
 
 def _write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    path.write_bytes(text.encode("utf-8", "backslashreplace"))  # names that are no text: as JSON escapes them
 
 
 def is_run(folder: str | Path) -> bool:
