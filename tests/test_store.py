@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,6 +141,33 @@ def test_places_that_are_none_get_a_sentence(place, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         assert said in naysay(*arguments, code=2).stderr
     assert names(tmp_path) == []
+
+
+def test_a_place_that_may_not_be_looked_into_is_told(tmp_path):
+    (tmp_path / "closed").mkdir(mode=0)
+
+    def try_both():
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        for new in (new_file, lambda path, force: new_folder(path, force, runs.is_run)):
+            with (
+                pytest.raises(InputError, match=r"cannot be written \(Permission denied\)"),
+                new(Path("closed/a"), False),
+            ):
+                raise AssertionError("the work had begun")
+
+    tmp_path.chmod(0o755)
+    here = os.getcwd()
+    os.chdir(tmp_path)  # a user without rights could not walk here
+    try:
+        assert os.waitpid(fork(try_both), 0)[1] == 0
+    finally:
+        os.chdir(here)
+
+
+def test_a_mounted_disk_is_not_replaced(place):
+    said = naysay("fit", place / "data.csv", *FIT, "--out", "/proc", "--force", code=2).stderr
+    assert "/proc is where a disk is mounted and cannot be replaced. Choose a name in it." in said
 
 
 SAY = "import typer; from naysay.cli import main; a = typer.Typer(); a.command()(lambda: print('\\u00b1')); main(a)"

@@ -31,6 +31,7 @@ except ImportError:  # not posix: as on a file system without locks
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 WAY_OUT = "Choose a place that you may write to."
 UNFINISHED = re.compile(r"\..*\.naysay-[0-9a-f]{8}\.tmp", re.DOTALL)
+LOOKS = 5  # at a hidden folder that another process holds, before it is taken for a writer's
 LOCK, OLD = ".lock", "old"  # in a hidden folder: who holds it, and what made way for a new folder
 
 
@@ -159,21 +160,26 @@ def refusal(path: Path, error: OSError, way_out: str = WAY_OUT, n_bytes: int | N
 
 def _take(path: Path, *, alone: bool) -> tuple[Path, int | None]:
     """The hidden folder of a writer of `path`, and the open file by which it is held; None where another holds it."""
-    patience = 5  # looks, since one who sweeps holds it for a moment
+    looks = 0
     while True:
+        looks += 1
         token = hashlib.blake2b(os.fsencode(path.name), digest_size=4).hexdigest() if alone else secrets.token_hex(4)
         place = path.with_name(f".{path.stem[:40]}.naysay-{token}.tmp")
-        with suppress(FileNotFoundError):  # swept between two of these lines
+        try:
             place.mkdir(exist_ok=True)
             handle = os.open(place / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-            locked = _lock(handle)
-            if locked is not False and _is_at(place / LOCK, handle):
-                return place, handle
-            os.close(handle)
-            if not locked and alone:
-                if not (patience := patience - 1):
-                    return place, None
-                time.sleep(0.02)
+        except FileNotFoundError:  # swept between the two lines
+            if looks == LOOKS:
+                raise
+            continue
+        locked = _lock(handle)
+        if locked is not False and _is_at(place / LOCK, handle):
+            return place, handle
+        os.close(handle)
+        if locked is False and alone:
+            if looks >= LOOKS:
+                return place, None
+            time.sleep(0.02)  # one who sweeps holds it for a moment
 
 
 def _lock(handle: int) -> bool | None:

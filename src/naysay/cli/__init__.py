@@ -1,7 +1,7 @@
 """The command `naysay`. One file per command; each imports what it needs when it runs, so that help comes at once.
 
 Exit codes: 0 done, 1 a failure on our side, 2 something that was given cannot be used (one sentence on stderr says
-what), 130 interrupted.
+what), 130 interrupted, 143 ended by a signal.
 """
 
 import io
@@ -40,7 +40,9 @@ class Sentences(TyperGroup):
         except OSError as error:
             if error.filename is None:  # of no place that was given
                 raise
-            note(f"{self.name}: {_one_line(error.filename)} cannot be used ({error.strerror}). Give another path.")
+            note(
+                f"{self.name}: {_one_line(error.filename)} cannot be used ({error.strerror or error}). Give another path."
+            )
             raise typer.Exit(2) from None
 
 
@@ -75,11 +77,9 @@ def _options(version: Annotated[bool, VERSION] = False) -> None:
 
 
 def main(command: typer.Typer = app) -> None:
-    """Run the command; warnings become notes, and being ended by a signal is a way out that leaves nothing behind."""
+    """Run the command; warnings become notes, and a signal to end is a way out that leaves nothing behind."""
     warnings.showwarning = _note
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) == signal.SIG_DFL:
-            signal.signal(ending, lambda number, _: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name or a sign that it cannot show ends no work

@@ -82,6 +82,8 @@ def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> 
     """A folder to fill in the place of `path`, as `new_file` has it; an old one is replaced if it is `replaceable`."""
 
     def look() -> None:
+        if os.path.ismount(path):
+            raise InputError(f"{path} is where a disk is mounted and cannot be replaced. Choose a name in it.")
         if not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir())):
             return
         if not force:
