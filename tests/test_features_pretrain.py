@@ -128,6 +128,8 @@ def test_two_pretrainings_do_not_share_a_folder(tmp_path):
             run(folder=tmp_path)
 
     run(folder=tmp_path, seconds=0.0, report=again)
+    with pytest.raises(InputError, match="images must be uint8"):
+        pretrain(torch.zeros(8, 8, 8, 7, dtype=torch.uint8), TINY, folder=tmp_path / "seven")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["checkpoint.safetensors", "records.jsonl"]
 
 

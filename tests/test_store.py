@@ -124,7 +124,9 @@ def test_a_kill_while_an_old_run_makes_way_for_a_new_one_leaves_one_of_them(tmp_
 
     killed(exchange)
     assert not path.exists()
-    files.sweep(tmp_path)
+    again = new_folder(path, False, lambda folder: True)
+    with pytest.raises(InputError, match="RUN exists already"), again:
+        raise AssertionError("the work had begun")
     assert (path / "model").read_text() == "old"
     assert names(tmp_path) == ["RUN"]
 

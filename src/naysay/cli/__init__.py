@@ -40,9 +40,8 @@ class Sentences(TyperGroup):
         except OSError as error:
             if error.filename is None:  # of no place that was given
                 raise
-            note(
-                f"{self.name}: {_one_line(error.filename)} cannot be used ({error.strerror or error}). Give another path."
-            )
+            why = f"{_one_line(error.filename)} cannot be used ({error.strerror or error})"
+            note(f"{self.name}: {why}. Give another path.")
             raise typer.Exit(2) from None
 
 

@@ -97,6 +97,7 @@ def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> 
     with files.hidden(path, busy=BUSY.format(path)) as place:
         unfinished = place / "new"
         with told(path):
+            look()  # once more: an old run that a kill had put aside is back now
             unfinished.mkdir()
         yield unfinished
         with told(path):

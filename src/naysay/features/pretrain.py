@@ -58,11 +58,11 @@ def pretrain(
     begun = time.monotonic()
     images = as_inputs(images)
     placed = images.to(processes.device if device is None else device)
+    if fit and folder is not None:
+        config = _as_begun(config, Path(folder) / CHECKPOINT, processes)
+    learner = recipes.build(Task(config, placed, model=encoder, processes=processes))
+    identity = {} if folder is None else {"data": fingerprint(images)}
     with alone_in(folder, processes):
-        if fit and folder is not None:
-            config = _as_begun(config, Path(folder) / CHECKPOINT, processes)
-        learner = recipes.build(Task(config, placed, model=encoder, processes=processes))
-        identity = {} if folder is None else {"data": fingerprint(images)}
         run = Run(learner, identity=identity, folder=folder, checkpoint_every=save_every)
         if fit and not run.history:
             run.set_epochs(processes.agree(_epochs_within(run, begun + fit, oracle_every if oracle else 0)))
