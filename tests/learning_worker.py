@@ -55,7 +55,7 @@ def kill(folder):
     left, while_writing = [], 0
 
     def unfinished():
-        return list(place.glob(".checkpoint.*.tmp.safetensors"))
+        return list(place.glob(".checkpoint.*.tmp/new.safetensors"))
 
     for attempt in range(6):
         before = kept.stat().st_mtime_ns if kept.exists() else 0
@@ -80,7 +80,7 @@ def kill(folder):
         for name, tensor in Predictor.load(folder / "killed" / file).tensors().items()
     )
     epochs = [line["epoch"] for line in read(folder / "killed" / "records.jsonl") if line["kind"] == "epoch"]
-    litter = [path.name for path in unfinished()]
+    litter = [path.name for path in place.iterdir() if path.name.startswith(".")]
     return {"left": left, "while_writing": while_writing, "same": same, "epochs": epochs, "litter": litter}
 
 

@@ -375,11 +375,14 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
         "--out",
         tmp_path / "encoder",
     )
+    # as a kill in the first checkpoint leaves it
+    (tmp_path / "encoder" / ".checkpoint.naysay-01234567.tmp").mkdir(parents=True)
     stopped = json.loads(naysay(*base, "--seconds", 0, "--json").stdout)
     assert (stopped["finished"], stopped["epochs"]) == (False, 1)
     done = json.loads(naysay(*base, "--json").stdout)
     assert (done["finished"], done["epochs"]) == (True, 2)
     assert 0 <= done["knn"] <= 1  # the subfolders' names are the truth
+    assert len(list((tmp_path / "encoder").iterdir())) == 4  # checkpoint, records, encoder and card
     fit = (
         "fit",
         tmp_path / "photos",
@@ -394,6 +397,9 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     )
     naysay(*fit, "--out", tmp_path / "RUN")
     assert json.loads((tmp_path / "RUN" / "run.json").read_text())["space"] == "encoder.safetensors, by angle"
+    kept = tmp_path / "encoder" / "checkpoint.safetensors"
+    kept.write_bytes(kept.read_bytes()[:-9] + b"something")
+    assert "checkpoint.safetensors was changed after it was saved" in naysay(*base, code=2).stderr
 
 
 def test_ones_own_embeddings_are_the_space(place, tmp_path):

@@ -122,6 +122,17 @@ def test_other_settings_do_not_continue_a_run(tmp_path):
         pretrain(stripes(seed=1)[0], TINY, encoder=small_encoder(), folder=tmp_path)
 
 
+def test_two_pretrainings_do_not_share_a_folder(tmp_path):
+    def again(line):
+        with pytest.raises(InputError, match=r"another process is training in .*\. Wait for it, or choose another"):
+            run(folder=tmp_path)
+
+    run(folder=tmp_path, seconds=0.0, report=again)
+    with pytest.raises(InputError, match="images must be uint8"):
+        pretrain(torch.zeros(8, 8, 8, 7, dtype=torch.uint8), TINY, folder=tmp_path / "seven")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["checkpoint.safetensors", "records.jsonl"]
+
+
 def test_a_config_says_what_its_recipe_uses_and_comes_back_from_it():
     told = TINY.as_dict()
     assert told["options"]["views"] == 4  # also what was left to the recipe's defaults

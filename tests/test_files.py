@@ -50,10 +50,10 @@ def test_a_block_that_fails_leaves_the_old_file_and_its_own_error(tmp_path):
     assert names(tmp_path) == ["a.npz"]
 
 
-def test_the_temporary_file_stands_hidden_beside_its_place_with_its_ending(tmp_path):
+def test_the_temporary_file_stands_in_a_hidden_folder_beside_its_place_with_its_ending(tmp_path):
     with files.replacing(tmp_path / ("long " * 40 + ".tar.gz")) as temporary, files.replacing(tmp_path / "b") as other:
-        assert (temporary.parent, temporary.suffix, temporary.name[0]) == (tmp_path, ".gz", ".")
-        assert (other.suffix, other.name[0]) == (".tmp", ".")
+        assert (temporary.parent.parent, temporary.suffix, temporary.parent.name[0]) == (tmp_path, ".gz", ".")
+        assert (other.suffix, other.parent.name[0]) == ("", ".")
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ for number in range(10**9):
 """
 
 
-def test_a_kill_leaves_a_whole_file_and_what_it_was_writing_can_be_swept(tmp_path):
+def test_a_kill_leaves_a_whole_file_and_what_it_was_writing_is_swept_but_nothing_of_the_living(tmp_path):
     path = tmp_path / "a[1].bin"
     for delay in (0.0, 0.003, 0.007):
         child = subprocess.Popen([sys.executable, "-c", WRITER, str(path)])
@@ -147,10 +147,11 @@ def test_a_kill_leaves_a_whole_file_and_what_it_was_writing_can_be_swept(tmp_pat
         child.wait()
         content = path.read_bytes()
         assert content == content[:1] * 1_000_000
-    (tmp_path / ".a[1].01234567.tmp.bin").write_bytes(b"half")
-    (tmp_path / ".other.01234567.tmp.bin").write_bytes(b"of another file")
-    files.sweep(path)
-    assert names(tmp_path) == [".other.01234567.tmp.bin", "a[1].bin"]
+    with files.replacing(tmp_path / "other") as living:
+        (tmp_path / ".vi.tmp").write_bytes(b"of another program")
+        files.sweep(tmp_path)
+        assert living.exists()
+        assert sorted(file.name for file in tmp_path.iterdir()) == [living.parent.name, ".vi.tmp", "a[1].bin"]
 
 
 def test_a_folder_is_put_in_place_with_all_that_is_in_it(tmp_path):

@@ -92,15 +92,24 @@ ALONE = Processes()
 
 def here() -> Processes:
     """The place that the environment gives this process; ALONE where it says nothing."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
+    size = _number("WORLD_SIZE", "1")
     if size == 1:
         return ALONE
     missing = [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
         told = f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set"
         raise InputError(f"{told}. Start them with torchrun, or unset it.")
-    local = int(os.environ["LOCAL_RANK"])
-    return Processes(int(os.environ["RANK"]), size, local, int(os.environ.get("LOCAL_WORLD_SIZE", size)))
+    _number("MASTER_PORT")
+    return Processes(_number("RANK"), size, _number("LOCAL_RANK"), _number("LOCAL_WORLD_SIZE", str(size)))
+
+
+def _number(name: str, usual: str = "") -> int:
+    """What the environment says under the name."""
+    text = os.environ.get(name, usual)
+    if not text.isdecimal() or (name.endswith("SIZE") and int(text) == 0):
+        way_out = "Start the processes with torchrun, or unset it."
+        raise InputError(f"{name} must be a whole number that places this process; got {text!r}. {way_out}")
+    return int(text)
 
 
 def join() -> Processes:

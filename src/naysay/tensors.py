@@ -56,7 +56,9 @@ def load(
         if found == format and header["digest"] != digest(tensors, header[key]):
             raise InputError(f"{path} was changed after it was saved: its contents don't match its checksum. {way_out}")
         about = json.loads(header[key])
-    except (OSError, SafetensorError, KeyError, json.JSONDecodeError) as error:
+    except InputError:
+        raise
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} is not a whole {what} file: {error}. {way_out}") from None
     if not isinstance(about, dict):
         raise InputError(f"{path} is not a whole {what} file: its description is no object. {way_out}")

@@ -1,9 +1,13 @@
 """The command `naysay`. One file per command; each imports what it needs when it runs, so that help comes at once.
 
 Exit codes: 0 done, 1 a failure on our side, 2 something that was given cannot be used (one sentence on stderr says
-what), 130 interrupted.
+what), 130 interrupted, 143 ended by a signal.
 """
 
+import io
+import os
+import signal
+import sys
 import warnings
 from typing import Annotated, Any
 
@@ -33,6 +37,12 @@ class Sentences(TyperGroup):
         except KeyboardInterrupt:
             note(f"{self.name}: interrupted; nothing unfinished was left behind.")
             raise typer.Exit(130) from None
+        except OSError as error:
+            if error.filename is None:  # of no place that was given
+                raise
+            why = f"{_one_line(error.filename)} cannot be used ({error.strerror or error})"
+            note(f"{self.name}: {why}. Give another path.")
+            raise typer.Exit(2) from None
 
 
 app = typer.Typer(
@@ -66,9 +76,24 @@ def _options(version: Annotated[bool, VERSION] = False) -> None:
 
 
 def main(command: typer.Typer = app) -> None:
-    """Run the command; warnings become notes."""
+    """Run the command; warnings become notes, and a signal to end is a way out that leaves nothing behind."""
     warnings.showwarning = _note
-    command()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name or a sign that it cannot show ends no work
+    try:
+        try:
+            command()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # what is left of the output goes nowhere, or Python would try once more when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        note(f"naysay: standard output cannot be written ({error.strerror}). Give it another place.")
+        sys.exit(1)
 
 
 def _note(message: Warning | str, *where: Any, **more: Any) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from naysay.cli import options as o
-from naysay.cli.output import TABLES, new_file, note, say_json, write_table
+from naysay.cli.output import TABLES, new_file, note, refuse_non_text, say_json, write_table
 from naysay.errors import InputError, unknown
+from naysay.files import probe
 
 BLOCK = 65_536  # rows written at a time
 METRIC = {"auto": "cosine", "cosine": "cosine", "raw": "euclidean"}  # of the spaces that shards can be compared in
@@ -111,6 +112,8 @@ def augment(
     o.check_class_shares(class_shares)
     with new_file(out, force, (*TABLES, ".npz")) as unfinished:
         given = read(**o.reading(asked))
+        refuse_non_text(given.items.ids)
+        probe(out, len(given.comp) * (20 * len(given.classes) + 40))  # digits of a number, letters of an id
         near = find_space(given.items.x, space, encoder, columns=given.items.features)
         known = o.class_shares(class_shares, given.classes)
         sharing = replace(sharing.within(*given.comp.shape), metric=near.metric, class_shares=known)

@@ -60,8 +60,7 @@ def demo(
 
 def is_demo(folder: Path) -> bool:
     """Whether a folder is the work of an earlier demo, which this one may replace."""
-    import json
-
     from naysay.runs import is_run
+    from naysay.runs.report import read_json
 
-    return is_run(folder) and "demo" in json.loads((folder / "run.json").read_text(encoding="utf-8"))["data"]
+    return is_run(folder) and "demo" in (read_json(folder / "run.json").get("data") or {})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from naysay.cli import options as o
 from naysay.cli.output import command_line, console, new_folder, say_json, teller
 from naysay.errors import InputError
-from naysay.files import told
+from naysay.files import probe, told
 
 if TYPE_CHECKING:
     from naysay.learning import Config
@@ -99,6 +99,8 @@ def fit(
     with one_voice() as place, new_folder(out, force, runs.is_run) if place.first else nullcontext() as unfinished:
         given = read(**o.reading(asked))
         settings = replace(settings, config=training_config(asked, len(given.comp)))
+        if unfinished is not None:
+            probe(unfinished / "model.safetensors", runs.room(given, settings))
         silent = quiet or not place.first
         bar, tell = False if silent else None, teller(silent or json)
         fitted = runs.fit(given, settings, oracle=given.oracle, progress=bar, tell=tell, processes=join())

@@ -4,13 +4,14 @@ Text in CSV that a spreadsheet would run (it begins with = + - @, a tab or a ret
 apostrophe in front.
 """
 
+import itertools
 import json
+import os
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # which a spreads
 WIDTH = 120  # columns of a table that goes to a file or a pipe
 PARQUET = (".parquet", ".pq")
 TABLES = (".csv", *PARQUET)
+BUSY = "another process is writing {}. Wait for it, or choose another name."
 
 
 def note(text: str) -> None:
-    """One line on standard error."""
-    print(text, file=sys.stderr)
+    """One line on standard error; where that cannot be written, the work goes on without it."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def teller(quiet: bool) -> Callable[[str], None]:
@@ -55,41 +58,74 @@ def command_line() -> str:
 
 @contextmanager
 def new_file(path: Path, force: bool, endings: Sequence[str] = ()) -> Iterator[Path]:
-    """A path to write to in the place of `path`, whose name it gets if all goes well; an old file stays until then."""
+    """A path to write to in the place of `path`, whose name it gets if all goes well; an old file stays until then.
+
+    The place is this process's from here on, and what another program puts there meanwhile is not touched.
+    """
     if endings and not path.name.lower().endswith(tuple(endings)):
         raise InputError(f"the output must end in {', '.join(endings)}; got {path.name!r}.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder. Give the path of a file to write.")
-    if path.exists() and not force:
-        raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
-    with files.replacing(path) as unfinished:
+
+    def look() -> None:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder. Give the path of a file to write.")
+        if os.path.lexists(path) and not force:
+            raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
+
+    with told(path):
+        look()
+    with files.replacing(path, busy=BUSY.format(path), finish=_finish(look, files.put_in_place)) as unfinished:
         yield unfinished
 
 
 @contextmanager
 def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
-    """A folder to fill in the place of `path`; with `force` an old one is replaced, if it is `replaceable`."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    """A folder to fill in the place of `path`, as `new_file` has it; an old one is replaced if it is `replaceable`."""
+
+    def look() -> None:
+        if os.path.ismount(path):
+            raise InputError(f"{path} is where a disk is mounted and cannot be replaced. Choose a name in it.")
+        if not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir())):
+            return
         if not force:
             raise InputError(f"{path} exists already. Choose another name, or pass --force to replace it.")
         if not (path.is_dir() and replaceable(path)):
             why = "was not made by this command, so it will not be replaced"
             raise InputError(f"{path} exists and {why}. Choose another name.")
-    unfinished = files.beside(path)
+
     with told(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.mkdir()  # so that a place that cannot be written shows before the work, not after
-    try:
+        look()
+    with files.hidden(path, busy=BUSY.format(path)) as place:
+        unfinished = place / "new"
+        with told(path):
+            look()  # once more: an old run that a kill had put aside is back now
+            unfinished.mkdir()
         yield unfinished
         with told(path):
-            old = path.with_name(f"{unfinished.name}.old")
-            files.force(unfinished)  # first, so that the moment without a folder of this name is short
-            if path.exists():
-                path.rename(old)
-            files.put_in_place(unfinished, path)
-            shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+            _finish(look, files.exchange)(unfinished, path)
+
+
+def _finish(look: Callable[[], None], place: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+    """How a finished file or folder gets its name: after another look, or a name of its own if that is taken by now."""
+
+    def finish(unfinished: Path, path: Path) -> None:
+        try:
+            look()
+        except InputError:
+            names = (path.with_stem(f"{path.stem}-{number}") for number in itertools.count(2))
+            spare = next(name for name in names if not os.path.lexists(name))
+            files.put_in_place(unfinished, spare)
+            what = "was made by another program meanwhile and is left as it is"
+            raise InputError(f"{path} {what}; the result of this one is {spare}.") from None
+        place(unfinished, path)
+
+    return finish
+
+
+def refuse_non_text(ids: Iterable[str]) -> None:
+    """Refuse ids that no table can hold (of files whose names are not UTF-8) before the work, not at its end."""
+    for name in ids:
+        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise InputError(f"the item {name!r} has a name that is not UTF-8 text. Rename its file.")
 
 
 def harmless(text: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from naysay.cli import options as o
-from naysay.cli.output import TABLES, new_file, note, say_json, write_table
+from naysay.cli.output import TABLES, new_file, note, refuse_non_text, say_json, write_table
 from naysay.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def _predicted(run: "Run", source: str, blocks: Iterator[Block]) -> Iterator[dic
         if x.shape[1:] != wanted:
             got = f"holds rows of shape {x.shape[1:]}, and the model was trained on {wanted}"
             raise InputError(f"{source} {got}. Give data like that of fit.")
-        numbers, p = run.predict(x)
+        refuse_non_text(ids)
+        numbers, p = run.predict(x, ids)
         columns = {"id": ids, "prediction": [run.classes[k] for k in numbers.tolist()]}
         yield columns | {f"p_{name}": p[:, k].numpy() for k, name in enumerate(run.classes)}
 

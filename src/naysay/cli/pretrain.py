@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from naysay.cli import options as o
 from naysay.cli.output import command_line, note, say_json
 from naysay.errors import InputError, unknown
+from naysay.files import is_unfinished
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -64,7 +65,7 @@ def pretrain(
         if method not in methods:
             raise unknown("method", method, methods)
         begun = any((out / name).is_file() for name in ("checkpoint.safetensors", "records.jsonl"))
-        if out.exists() and not begun and (not out.is_dir() or any(out.iterdir())):
+        if out.exists() and not begun and (not out.is_dir() or not all(map(is_unfinished, out.iterdir()))):
             raise InputError(f"{out} exists and holds no checkpoint to continue. Choose another folder.")
         images, score, about = _images(data, folder, seed)
         asked = {"epochs": epochs, "batch_size": batch}

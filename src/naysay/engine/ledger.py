@@ -86,16 +86,15 @@ class Ledger:
         if state.st_ino != self._inode or state.st_size < self._end:  # another file, or one that was cut
             self._forget(state.st_ino)
         file.seek(self._end)
-        for line in file.read().splitlines(keepends=True):
-            if not line.endswith(b"\n"):
-                break  # being written at this moment, or never finished
+        *whole, _ = file.read().split(b"\n")  # the last one is being written at this moment, or was never finished
+        for line in whole:
             self._lines += 1
             record = self._parse(line)
             key, where = record["key"], f"{self.path}:{self._lines}"
             if self._has_result(key):
                 raise InputError(f"{where} is a second record of {key!r}. Remove one of the two lines.")
             self._records[key] = record
-            self._end += len(line)
+            self._end += len(line) + 1
 
     def _has_result(self, key: str) -> bool:
         return "failed" not in self._records.get(key, {"failed": ""})

@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from naysay.errors import intact
 from naysay.learning import Config, Figures, Run, Snapshot, Task, recipes
-from naysay.learning.folder import load
+from naysay.learning.folder import CHECKPOINT, START_OVER, alone_in, load
 from naysay.learning.rows import as_inputs
 from naysay.processes import ALONE, Processes
 from naysay.tensors import fingerprint
@@ -54,26 +55,35 @@ def pretrain(
     fresh run ends within that many seconds of this call. `report` gets each epoch's figures. device and processes: as
     in `learning.train`.
     """
-    begun, place = time.monotonic(), None if folder is None else Path(folder) / "checkpoint.safetensors"
+    begun = time.monotonic()
     images = as_inputs(images)
-    kept = processes.agree(load(place)[1] if fit and processes.first and place and place.exists() else None)
-    if kept is not None:
-        config = replace(config, epochs=kept["identity"]["config"]["epochs"])
-    identity = {} if folder is None else {"data": fingerprint(images)}
     placed = images.to(processes.device if device is None else device)
+    if fit and folder is not None:
+        config = _as_begun(config, Path(folder) / CHECKPOINT, processes)
     learner = recipes.build(Task(config, placed, model=encoder, processes=processes))
-    run = Run(learner, identity=identity, folder=folder, checkpoint_every=save_every)
-    if fit and not run.history:
-        run.set_epochs(processes.agree(_epochs_within(run, begun + fit, oracle_every if oracle else 0)))
+    identity = {} if folder is None else {"data": fingerprint(images)}
+    with alone_in(folder, processes):
+        run = Run(learner, identity=identity, folder=folder, checkpoint_every=save_every)
+        if fit and not run.history:
+            run.set_epochs(processes.agree(_epochs_within(run, begun + fit, oracle_every if oracle else 0)))
 
-    def look(snapshot: Snapshot) -> dict[str, Any]:
-        if oracle is None or not (snapshot.epoch % oracle_every == 0 or snapshot.last):
-            return {}
-        return {"knn": round(oracle(snapshot.predictor), 4)}
+        def look(snapshot: Snapshot) -> dict[str, Any]:
+            if oracle is None or not (snapshot.epoch % oracle_every == 0 or snapshot.last):
+                return {}
+            return {"knn": round(oracle(snapshot.predictor), 4)}
 
-    run.go([look], report or (lambda figures: None), None if seconds is None else seconds - (time.monotonic() - begun))
+        left = None if seconds is None else seconds - (time.monotonic() - begun)
+        run.go([look], report or (lambda figures: None), left)
     finished = len(run.history) == learner.config.epochs
     return Pretrained(learner.product().eval(), run.history, learner.config, finished)
+
+
+def _as_begun(config: Config, place: Path, processes: Processes) -> Config:
+    """The config with the number of epochs of the checkpoint at `place`, if there is one: a run has one length."""
+    with intact(place, START_OVER):
+        begun = load(place)[1]["identity"]["config"]["epochs"] if processes.first and place.exists() else None
+    epochs = processes.agree(begun)
+    return config if epochs is None else replace(config, epochs=epochs)
 
 
 def _epochs_within(run: Run, deadline: float, oracle_every: int) -> int:

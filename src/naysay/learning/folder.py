@@ -1,22 +1,26 @@
 """The folder of a run: `checkpoint.safetensors` (the last whole epoch), `best.safetensors` and `records.jsonl`.
 
 At any moment, a kill -9 included, each name stands for one whole state (`naysay.files`). Everything that a resumed run
-needs (weights, optimiser, epoch, figures so far) is in the checkpoint alone.
+needs (weights, optimiser, epoch, figures so far) is in the checkpoint alone. One run at a time works in a folder.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
 
 from naysay import files, tensors
-from naysay.errors import InputError
+from naysay.errors import InputError, intact
 from naysay.learning import records
 from naysay.learning.recipe import Figures
+from naysay.processes import Processes
 
+CHECKPOINT = "checkpoint.safetensors"
+START_OVER = "Remove it to start over."
 FORMAT, BEFORE = "naysay-checkpoint-2", ("naysay-checkpoint-1",)
 
 
@@ -27,8 +31,7 @@ def save(path: Path, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> N
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the description of a file that `save` wrote."""
-    way_out = "Remove it to start over."
-    return tensors.load(path, format=FORMAT, key="naysay", what="checkpoint", way_out=way_out, before=BEFORE)
+    return tensors.load(path, format=FORMAT, key="naysay", what="checkpoint", way_out=START_OVER, before=BEFORE)
 
 
 class RunFolder:
@@ -38,7 +41,7 @@ class RunFolder:
         self.path = None if path is None else Path(path)
         self.identity, self.every = dict(identity), every
         place = self.path or Path()
-        self.checkpoint, self.best = place / "checkpoint.safetensors", place / "best.safetensors"
+        self.checkpoint, self.best = place / CHECKPOINT, place / "best.safetensors"
         self.records = place / "records.jsonl"
         self.resumes = resume and self.path is not None and self.checkpoint.exists()
 
@@ -47,7 +50,11 @@ class RunFolder:
         if not self.resumes:
             return []
         found, about = load(self.checkpoint)
-        refuse_foreign(self.checkpoint, about.get("identity", {}), self.identity)
+        with intact(self.checkpoint, START_OVER):
+            refuse_foreign(self.checkpoint, about.get("identity", {}), self.identity)
+            history = [dict(figures) for figures in about["history"]]
+            if [figures["epoch"] for figures in history] != [*range(1, len(history) + 1)]:
+                raise ValueError("its epochs are not in order")
         odd = [name for name, tensor in state.items() if name not in found or found[name].shape != tensor.shape]
         if odd:
             raise InputError(
@@ -56,12 +63,10 @@ class RunFolder:
             )
         for name, tensor in state.items():
             tensor.detach().copy_(found[name])
-        return list(about["history"])
+        return history
 
     def begin(self, history: Sequence[Figures], n_bytes: int, environment: Mapping[str, Any]) -> None:
-        """Remove what a kill left half written, check that there is room, and write the records up to here."""
-        for path in (self.checkpoint, self.best, self.records):
-            files.sweep(path)
+        """Check that there is room, and write the records up to here."""
         # the model with two moments, twice when both an old and a new checkpoint stand side by side, and the best one
         files.probe(self.checkpoint, (3 if self.resumes else 7) * n_bytes + (1 << 16))
         run = {"kind": "run", **self.identity, **environment}
@@ -82,6 +87,14 @@ class RunFolder:
         """Write the result as the records' last line."""
         if self.path is not None:
             records.append(self.records, {"kind": "result", **result})
+
+
+def alone_in(folder: str | Path | None, processes: Processes) -> AbstractContextManager[Any]:
+    """Be the only run in the folder, if there is one; of several processes that run together, the first sees to it."""
+    if folder is None or not processes.first:
+        return nullcontext()
+    busy = f"another process is training in {folder}. Wait for it, or choose another folder."
+    return files.hidden(Path(folder) / CHECKPOINT, busy=busy)
 
 
 def architecture(module: nn.Module) -> str:

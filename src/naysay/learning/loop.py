@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from naysay.errors import InputError
+from naysay.errors import InputError, intact
 from naysay.learning import records
-from naysay.learning.folder import RunFolder, architecture, load, save
+from naysay.learning.folder import START_OVER, RunFolder, architecture, load, save
 from naysay.learning.recipe import Figures, Learner
 from naysay.learning.steps import Steps, suited_to
 
@@ -145,7 +145,9 @@ class Run:
                 "asked for. Use another folder, or resume=False to start over in this one."
             )
         self.processes.copy_first_(state.values())
-        if self.best_epoch is not None:
+        with intact(self.folder.checkpoint, START_OVER):
+            has_best = self.best_epoch is not None
+        if has_best:
             best = load(self.folder.best)[0] if self.processes.first else {}
             self.best_state = {name: tensor.to(self.device) for name, tensor in self.processes.agree(best).items()}
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from naysay import losses, models
-from naysay.errors import InputError
+from naysay.errors import InputError, intact
 from naysay.learning import folder
 from naysay.learning.config import Config
 from naysay.learning.rows import Normaliser, as_inputs, input_shape
@@ -97,15 +97,19 @@ class Predictor:
         of naysay.models must be given as `model`, to take the weights.
         """
         tensors, meta = folder.load(Path(path))
-        config, shape = Config.from_dict(meta["config"]), tuple(meta["input_shape"])
-        if model is None:
-            model = models.build(config.model, shape, meta["n_classes"], config.seed, **config.model_options)
-        state = {name.removeprefix("model."): tensor for name, tensor in tensors.items() if name.startswith("model.")}
+        with intact(path, "Train the model again."):
+            config, shape = Config.from_dict(meta["config"]), tuple(meta["input_shape"])
+            if model is None:
+                model = models.build(config.model, shape, meta["n_classes"], config.seed, **config.model_options)
+            state = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
+            normaliser = Normaliser(tensors["normaliser.mean"], tensors["normaliser.deviation"])
+            odd = [name for name, t in tensors.items() if t.is_floating_point() and not bool(t.isfinite().all())]
+            if odd or normaliser.mean.shape != normaliser.deviation.shape or len(normaliser.mean) != shape[0]:
+                raise ValueError(f"{odd[0]} is not finite" if odd else "the normaliser is of another shape")
         if {n: t.shape for n, t in state.items()} != {n: t.shape for n, t in model.state_dict().items()}:
             raise InputError(
                 f"{path} holds the weights of another model than {type(model).__name__}; "
                 "pass the model it was trained with."
             )
         model.load_state_dict(state)
-        normaliser = Normaliser(tensors["normaliser.mean"], tensors["normaliser.deviation"])
         return cls(model.to(device).eval(), normaliser.to(torch.device(device)), config, shape, tensors.get("T"))

@@ -72,8 +72,8 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
 
 def read(path: str | Path) -> list[Figures]:
     """All whole lines of a record file; a last line that was cut off by a kill is left out."""
-    text = Path(path).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    *whole, _ = Path(path).read_bytes().split(b"\n")  # and at nothing else that may pass for the end of a line
+    return [json.loads(line) for line in whole]
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from naysay import labels, selection, transition
 from naysay.errors import InputError
 from naysay.learning import recipes, records
 from naysay.learning.config import Config
+from naysay.learning.folder import alone_in
 from naysay.learning.loop import Observer, Run, Snapshot
 from naysay.learning.predictor import Predictor
 from naysay.learning.recipe import Figures, Learner, Task
@@ -93,12 +94,15 @@ def train(
     learner = recipes.build(Task(config, placed, comp, T, model, processes, relabel))
     identity = {} if folder is None else _identity(config, x, comp, T, held_out)
     judge = None if held_out is None else HeldOutJudge(held_out, T)
-    run = Run(learner, identity=identity, folder=folder, resume=resume, checkpoint_every=checkpoint_every, judge=judge)
-    with records.progress(config.epochs, len(run.history), progress if processes.first else False) as show:
-        run.go(observers, show)
-    trained = _result(run)
-    if processes.first:
-        run.folder.finish({"last": trained.last_figures, "best": trained.best_figures})
+    with alone_in(folder, processes):
+        run = Run(
+            learner, identity=identity, folder=folder, resume=resume, checkpoint_every=checkpoint_every, judge=judge
+        )
+        with records.progress(config.epochs, len(run.history), progress if processes.first else False) as show:
+            run.go(observers, show)
+        trained = _result(run)
+        if processes.first:
+            run.folder.finish({"last": trained.last_figures, "best": trained.best_figures})
     return trained
 
 

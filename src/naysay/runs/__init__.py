@@ -11,7 +11,7 @@ the end the true classes of the rows that the report shows. Nothing is trained o
 
 from naysay.reading import Labelled, Oracle
 from naysay.runs.fit import Attempt, Fitted, fit
-from naysay.runs.folder import Run, is_run, write
+from naysay.runs.folder import Run, is_run, room, write
 from naysay.runs.settings import AUTO, Settings, epochs_within_budget
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "epochs_within_budget",
     "fit",
     "is_run",
+    "room",
     "write",
 ]

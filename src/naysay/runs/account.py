@@ -18,6 +18,7 @@ from naysay.seeds import stream
 
 POINTS = 2000  # of the map: more lie on top of each other
 EXAMPLES, NEIGHBORS, DOUBTFUL = 8, 5, 24
+PICTURES = ((1,), (3,), (4,))  # channels of an image that can be shown
 LABELS = 8  # labels of an item that are shown
 
 Arrays = dict[str, NDArray[Any]]
@@ -55,8 +56,9 @@ def account(fitted: Fitted, data: Labelled) -> Arrays:
         "examples": place[: near.numel()].reshape(near.shape).numpy(),
         "doubtful": place[near.numel() :].numpy(),
     }
-    if data.items.x.ndim > 2:
-        arrays["item_image"] = data.items.x[rows[pool].numpy()]
+    x = data.items.x
+    if x.dtype == np.uint8 and (x.ndim == 3 or x.shape[3:] in PICTURES):  # other images are learned from, not shown
+        arrays["item_image"] = x[rows[pool].numpy()]
     return arrays
 
 

@@ -11,23 +11,27 @@
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from naysay import models
 from naysay import report as page
 from naysay.errors import InputError
 from naysay.learning import Predictor, environment
+from naysay.learning.rows import as_inputs, input_shape
 from naysay.reading import Labelled, Oracle
-from naysay.runs.account import account
+from naysay.runs.account import DOUBTFUL, EXAMPLES, NEIGHBORS, POINTS, account
 from naysay.runs.fit import Fitted
-from naysay.runs.report import build
+from naysay.runs.report import build, read_json
 from naysay.runs.results import plain, results, verdict
+from naysay.runs.settings import Settings
 
 FORMAT = "naysay-run-1"
 BLOCK = 65_536  # rows predicted at a time
@@ -55,6 +59,15 @@ def write(
         np.savez_compressed(file, allow_pickle=False, **arrays)
     page.write(build(folder), folder / "report.html")
     return about
+
+
+def room(data: Labelled, settings: Settings) -> int:
+    """About how many bytes `write` will need, so that a full disk can be told before the work."""
+    x, config = as_inputs(data.items.x[:1]), settings.config
+    model = models.build(config.model, input_shape(x), len(data.classes), config.seed, **config.model_options)
+    weights = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
+    shown = POINTS * 4 * max(map(len, data.items.ids)) + 4 * (EXAMPLES * (1 + NEIGHBORS) + DOUBTFUL) * x.nbytes
+    return int(weights + shown) + 2000 * config.epochs * len(settings.schemes) + (1 << 21)  # and the page
 
 
 def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
@@ -96,15 +109,16 @@ def _records(fitted: Fitted, about: Mapping[str, Any]) -> Iterator[Mapping[str, 
 
 
 def _write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    path.write_bytes(text.encode("utf-8", "backslashreplace"))  # names that are no text: as JSON escapes them
 
 
 def is_run(folder: str | Path) -> bool:
     """Whether a folder is one that `write` made."""
     path = Path(folder) / "run.json"
     try:
-        return path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("format") == FORMAT
-    except (OSError, ValueError, AttributeError):  # it is not ours, whatever it is
+        return path.is_file() and read_json(path).get("format") == FORMAT
+    except (OSError, InputError):  # it is not ours, whatever it is
         return False
 
 
@@ -124,11 +138,11 @@ class Run:
             why = "it has no readable run.json of this version" if folder.is_dir() else "there is no such folder"
             way_out = "Make one with the command naysay fit, or naysay.runs.write."
             raise InputError(f"{folder} is not a run folder: {why}. {way_out}")
-        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        about = read_json(folder / "run.json")
         device = "cuda" if torch.cuda.is_available() else "cpu"
         predictor = Predictor.load(folder / "model.safetensors", device=device)
         described = predictor.description()["n_classes"]
-        if not {"classes", "input"} <= about.keys() or len(about["classes"]) != described:
+        if not _belongs(about, predictor.shape, described):
             model = f"the model beside it ({described} classes)"
             raise InputError(f"{folder / 'run.json'} does not belong to {model}. Fit it again.")
         return cls(folder, about, predictor)
@@ -138,7 +152,37 @@ class Run:
         """The names of the classes."""
         return tuple(self.about["classes"])
 
-    def predict(self, x: Any) -> tuple[Tensor, Tensor]:
-        """Class numbers (n,) and probabilities (n, K) of rows `x` as they were given for training."""
+    def predict(self, x: Any, ids: Sequence[str] = ()) -> tuple[Tensor, Tensor]:
+        """Class numbers (n,) and probabilities (n, K) of rows `x` as they were given for training.
+
+        ids: what the rows are called in the sentence about one that the model has no answer to.
+        """
         logits = torch.cat([self.predictor.logits(x[start : start + BLOCK]).cpu() for start in range(0, len(x), BLOCK)])
+        for row in (~logits.isfinite().all(1)).nonzero()[:1].flatten().tolist():
+            odd = f"item {ids[row]!r}" if len(ids) else f"row {row}"
+            why = "has values so far from those of training that the model's answer is not a number"
+            raise InputError(f"{odd} {why}. Mend it or leave it out.")
         return self.predictor.decode(logits), self.predictor.probabilities(logits).float()
+
+
+INPUT: Mapping[str, tuple[type, ...]] = {  # what `predict` goes by, and its types
+    "kind": (str,),
+    "shape": (list,),
+    "id": (str, NoneType),
+    "columns": (list, NoneType),
+    "lists": (bool, NoneType),
+    "array": (str, NoneType),
+}
+
+
+def _belongs(about: Mapping[str, Any], shape: Sequence[int], n_classes: int | None) -> bool:
+    """Whether a run.json says what `predict` needs, of rows of the model's shape and of its classes."""
+    names, input = about.get("classes"), about.get("input")
+    if not isinstance(names, list) or not isinstance(input, dict) or not INPUT.keys() <= input.keys():
+        return False
+    typed = all(isinstance(input[name], types) for name, types in INPUT.items())
+    if not typed or not all(isinstance(text, str) for text in [*names, *(input["columns"] or [])]):
+        return False
+    sides = input["shape"]
+    rows = sides if len(sides) == 1 else [*(sides[2:] or [1]), *sides[:2]]  # images have their channels last here
+    return len({*names}) == len(names) == n_classes and rows == list(shape)

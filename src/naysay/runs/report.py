@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from naysay import report as page
 from naysay.audit import Audit
 from naysay.datasets.store import read_npz
-from naysay.errors import InputError
+from naysay.errors import InputError, intact
 from naysay.figures import FIGURES, find_figure
 from naysay.learning import records
 from naysay.report import Column, Curves, FeatureMap, HeatMap, Item, KeyFigure, Method, Report, Results, Series, Value
@@ -18,6 +18,7 @@ from naysay.words import count, joined, percent, with_error
 T = TypeVar("T")
 Line = dict[str, Any]  # of records.jsonl, or an entry of run.json
 
+AGAIN = "Fit the run again."
 TRUTH = "known only where ordinary labels are; nothing was chosen by it"
 ESTIMATED = "estimated accuracy"
 ESTIMATE = "accuracy estimated from held-out complementary labels; ± is one standard error"
@@ -26,12 +27,13 @@ CONFIDENCES = ("confidence_seen", "confidence_augmented", "confidence_unseen")  
 
 def render(folder: str | Path, path: str | Path) -> Path:
     """Draw the report of the run in `folder` again, into the file `path`."""
-    return page.write(build(Path(folder)), path)
+    with intact(folder, AGAIN):
+        return page.write(build(Path(folder)), path)
 
 
 def build(folder: Path) -> Report:
     """The report of the run in `folder`."""
-    about, arrays = _json(folder / "run.json"), read_npz(folder / "report.npz", "Fit the run again.")
+    about, arrays = read_json(folder / "run.json"), read_npz(folder / "report.npz", AGAIN)
     epochs = [line for line in _read(folder / "records.jsonl", records.read) if line["kind"] == "epoch"]
     chosen = next(row for row in about["results"] if row["chosen"])
     right = with_error(chosen["estimate"], chosen["standard_error"])
@@ -48,7 +50,7 @@ def build(folder: Path) -> Report:
         feature_map=_feature_map(arrays, about),
         examples=[_item(arrays, row) for row in arrays["examples"]],
         doubtful=[_item(arrays, [at]) for at in arrays["doubtful"]],
-        audit=Audit.from_dict(_json(folder / "audit.json")).as_html(),
+        audit=Audit.from_dict(read_json(folder / "audit.json")).as_html(),
         config={"scheme": about["chosen"], **about["settings"]},
         versions=about["versions"],
         facts={**hardware, "neighbours by": about["space"], "seconds": f"{about['seconds']:.1f}"},
@@ -58,15 +60,23 @@ def build(folder: Path) -> Report:
     )
 
 
-def _json(path: Path) -> Any:
-    return _read(path, lambda path: json.loads(path.read_text(encoding="utf-8")))
+def read_json(path: Path) -> Line:
+    """The object in a JSON file of a run; it was written without NaN, so one that has them was changed."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"it holds {name}")
+
+    found = _read(path, lambda path: json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse))
+    if not isinstance(found, dict):
+        raise InputError(f"{path} cannot be read (it is no JSON object). {AGAIN}")
+    return found
 
 
 def _read(path: Path, reader: Callable[[Path], T]) -> T:
     try:
         return reader(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({error}). Fit the run again.") from None
+    except (OSError, RecursionError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({error}). {AGAIN}") from None
 
 
 def _key_figures(about: Line, chosen: Line) -> list[KeyFigure]:
