@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.errors import InputError
+
 Array = NDArray[Any]
 Texts = NDArray[np.object_]  # str, or None where a cell was empty
 REQUIRED = ("x_train", "y_train", "x_test", "y_test", "classes")
@@ -68,6 +70,18 @@ class Items:
 def numbered(n: int) -> Texts:
     """The ids of items that have none: their row numbers, from 0, as text."""
     return np.array([str(i) for i in range(n)], object)
+
+
+def checked_texts(texts: Array, path: Any) -> Texts:
+    """Names from the file or folder `path` as text; bytes are read as UTF-8, and what UTF-8 cannot write is refused."""
+    try:
+        plain: Texts = (np.char.decode(texts, "utf-8") if texts.dtype.kind == "S" else texts).astype(object)
+        for text in plain.flat:
+            if isinstance(text, str) and not text.isascii():
+                text.encode()
+    except ValueError as error:  # numpy's own arrays of text may hold what is no letter at all
+        raise InputError(f"{path} holds a name that is not UTF-8 ({error}). Write it in UTF-8.") from error
+    return plain
 
 
 def content_hash(arrays: Mapping[str, Array | None]) -> str:

@@ -107,7 +107,7 @@ def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -
     if not path.exists():
         known = ", ".join(datasets.CATALOG)
         raise InputError(f"{source} is neither a file or folder nor a known set ({known}). See: naysay data list")
-    if not whole or path.suffix.lower() != ".npz":
+    if not whole or path.suffix.lower() != ".npz" or not path.is_file():
         return None
     try:
         with zipfile.ZipFile(path) as archive:
