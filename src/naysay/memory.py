@@ -42,6 +42,6 @@ def _rooms() -> Iterator[int]:
     if taken.exists():
         import resource
 
-        most, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if most != resource.RLIM_INFINITY:
-            yield most - PAGE * int(taken.read_text().split()[0])
+        held_to, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if held_to != resource.RLIM_INFINITY:
+            yield held_to - PAGE * int(taken.read_text().split()[0])

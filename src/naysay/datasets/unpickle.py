@@ -12,6 +12,7 @@ under a huge number, refers to itself or multiplies itself costs no more than it
 import pickle
 import pickletools
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -23,8 +24,9 @@ from naysay.errors import InputError
 
 # what a malformed pickle makes the loop over its opcodes raise
 BROKEN = (pickle.PickleError, EOFError, AttributeError, LookupError, TypeError, ValueError, OverflowError, MemoryError)
-MOST_STEPS = 8_000_000  # opcodes, several times what 50,000 images with their labels need: half a minute at most
+MOST_STEPS = 5_000_000  # opcodes, twice what 50,000 images with their labels need: 20 seconds at most
 MOST_NUMBERS = 8_000_000  # in nested lists: what is written as lists is labels
+MOST_COPIES = 8  # of the file's bytes
 DEEPEST = 6  # lists in lists
 
 
@@ -122,7 +124,7 @@ def _text(value: Any) -> str:
     return value.decode("ascii") if isinstance(value, bytes) else value
 
 
-ALLOWED = {
+ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
     ("numpy", "ndarray"): _Array,  # never called: only handed to _reconstruct
     ("numpy", "dtype"): _Dtype,
     ("numpy.core.multiarray", "_reconstruct"): _Array,
@@ -134,7 +136,6 @@ ALLOWED = {
     ("_codecs", "encode"): _encode,  # how protocols 0 to 2 write bytes
     ("__builtin__", "bytes"): lambda: b"",  # and how they write none; without arguments, which could ask for any size
 }
-
 
 
 class _Name(NamedTuple):
@@ -156,10 +157,16 @@ def _call(function: Any, arguments: Any) -> Any:
     return ALLOWED[function](*arguments)
 
 
-def _build(made: Any, state: Any) -> None:
+def _build(made: Any, state: Any) -> Any:
     if not isinstance(made, _Array | _Dtype):
         raise pickle.UnpicklingError(f"it changes a {type(made).__name__}")
     made.set_state(state)
+    return made
+
+
+def _weight(made: Any) -> int:
+    """The bytes of what a call has made, which may be a copy of what the pickle brings."""
+    return len(made) if isinstance(made, bytes) else getattr(getattr(made, "values", made), "nbytes", 0)
 
 
 def _fill(target: Any, pairs: list[Any]) -> None:
@@ -175,58 +182,58 @@ def _extend(target: Any, items: list[Any]) -> None:
     target.extend(items)
 
 
-CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
-VALUES = frozenset(
-    "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES "
-    "SHORT_BINBYTES BINBYTES8 BYTEARRAY8 UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8".split()
-)
-TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-
-
 def _run(program: bytes) -> Any:  # noqa: PLR0912, PLR0915 (a branch per opcode)
     """What the program leaves, as the opcodes of the pickle module's documentation say."""
     stack: list[Any] = []
     marked: list[list[Any]] = []  # the stacks below each mark
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
 
     def to_mark() -> list[Any]:
         nonlocal stack
         items, stack = stack, marked.pop()
         return items
 
+    copied = 0
     for step, (opcode, argument, _) in enumerate(pickletools.genops(program)):
         if step == MOST_STEPS:
             raise pickle.UnpicklingError(f"it has more than {MOST_STEPS:,} steps")
+        if copied > MOST_COPIES * len(program):  # each array brings its own bytes
+            raise pickle.UnpicklingError("it makes more of its bytes than there are")
         match opcode.name:
             case "PROTO" | "FRAME":
                 pass
-            case name if name in VALUES:
+            case "INT" | "BININT" | "BININT1" | "BININT2" | "LONG" | "LONG1" | "LONG4" | "FLOAT" | "BINFLOAT":
                 stack.append(argument)
-            case name if name in CONSTANTS:
-                stack.append(CONSTANTS[name])
+            case "UNICODE" | "BINUNICODE" | "SHORT_BINUNICODE" | "BINUNICODE8" | "STRING" | "BINSTRING":
+                stack.append(argument)
+            case "SHORT_BINSTRING" | "BINBYTES" | "SHORT_BINBYTES" | "BINBYTES8" | "BYTEARRAY8":
+                stack.append(argument)
+            case "NONE":
+                stack.append(None)
+            case "NEWTRUE" | "NEWFALSE":
+                stack.append(opcode.name == "NEWTRUE")
             case "BINGET" | "LONG_BINGET" | "GET":
                 stack.append(memo[argument])
             case "MEMOIZE":
                 memo[len(memo)] = stack[-1]
             case "BINPUT" | "LONG_BINPUT" | "PUT":
                 memo[argument] = stack[-1]
-            case name if name in TUPLES:
-                size = TUPLES[name]
-                start = len(stack) - size
-                if start < 0:
-                    raise pickle.UnpicklingError("it takes more than there is")
-                stack[start:] = [tuple(stack[start:])]
+            case "EMPTY_TUPLE":
+                stack.append(())
+            case "TUPLE1" | "TUPLE2" | "TUPLE3":
+                last = [stack.pop() for _ in range(int(opcode.name[-1]))]
+                stack.append(tuple(reversed(last)))
             case "MARK":
                 marked.append(stack)
                 stack = []
             case "TUPLE":
-                items = tuple(to_mark())
-                stack.append(items)
+                items = to_mark()
+                stack.append(tuple(items))
             case "EMPTY_LIST":
                 stack.append([])
             case "LIST":
-                listed = to_mark()
-                stack.append(listed)
+                items = to_mark()
+                stack.append(items)
             case "APPEND":
                 item = stack.pop()
                 _extend(stack[-1], [item])
@@ -236,9 +243,9 @@ def _run(program: bytes) -> Any:  # noqa: PLR0912, PLR0915 (a branch per opcode)
             case "EMPTY_DICT":
                 stack.append({})
             case "DICT":
-                pairs, filled = to_mark(), {}
-                _fill(filled, pairs)
-                stack.append(filled)
+                pairs = to_mark()
+                stack.append({})
+                _fill(stack[-1], pairs)
             case "SETITEM":
                 value, key = stack.pop(), stack.pop()
                 _fill(stack[-1], [key, value])
@@ -246,16 +253,17 @@ def _run(program: bytes) -> Any:  # noqa: PLR0912, PLR0915 (a branch per opcode)
                 pairs = to_mark()
                 _fill(stack[-1], pairs)
             case "GLOBAL":
-                stack.append(_named(*argument.split(" ", 1)))
+                stack.append(_named(*str(argument).split(" ", 1)))
             case "STACK_GLOBAL":
                 name, module = stack.pop(), stack.pop()
                 stack.append(_named(module, name))
             case "REDUCE":
                 arguments, function = stack.pop(), stack.pop()
                 stack.append(_call(function, arguments))
+                copied += _weight(stack[-1])
             case "BUILD":
                 state = stack.pop()
-                _build(stack[-1], state)
+                copied += _weight(_build(stack[-1], state))
             case "POP":
                 stack.pop()
             case "STOP":
