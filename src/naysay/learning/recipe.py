@@ -37,14 +37,13 @@ def refuse_non_numbers(record: Any) -> None:
     What is 1 or more by default is a count, which cannot be less than 1.
     """
     for setting in dataclasses.fields(record):
-        name, usual, value = setting.name, setting.default, getattr(record, setting.name)
-        if not isinstance(usual, Real):
-            continue
-        if not isinstance(value, Real):
+        name, value = setting.name, getattr(record, setting.name)
+        usual: Any = setting.default
+        number, whole = isinstance(usual, Real), isinstance(usual, int)
+        if number and not isinstance(value, Real):
             raise InputError(f"{name} must be a number; got {value!r:.80}.")
-        if isinstance(usual, bool):
+        if not number or isinstance(usual, bool):
             continue
-        whole = isinstance(usual, int)
         if whole and not isinstance(value, Integral):
             raise InputError(f"{name} must be a whole number; got {value!r}.")
         if whole and usual >= 1 and int(value) < 1:
