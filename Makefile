@@ -4,7 +4,7 @@ BIN := .venv/bin
 # two workers with one thread each beat one worker with two threads on the small tensors of the tests
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test setup browser check bench clean
+.PHONY: demo test setup browser check bench fuzz clean
 
 demo: setup
 	$(BIN)/naysay demo
@@ -37,6 +37,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# thousands of spoilt files, by seed, for every reader: a result or one sentence; about two minutes, not part of the tests
+fuzz: setup
+	OMP_NUM_THREADS=1 $(BIN)/python tests/malformed.py
 
 clean:
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache

@@ -21,6 +21,7 @@ Array = NDArray[Any]
 Texts = NDArray[np.object_]  # str, or None where a cell was empty
 REQUIRED = ("x_train", "y_train", "x_test", "y_test", "classes")
 KEYS = (*REQUIRED, "comp_train")
+LAST_LETTER = 0x10FFFF  # of Unicode
 BLOCK = 65_536  # rows looked at together, so that checking a memory-mapped array needs little memory
 
 
@@ -75,11 +76,16 @@ def numbered(n: int) -> Texts:
 def checked_texts(texts: Array, path: Any) -> Texts:
     """Names from the file or folder `path` as text; bytes are read as UTF-8, and what UTF-8 cannot write is refused."""
     try:
-        plain: Texts = (np.char.decode(texts, "utf-8") if texts.dtype.kind == "S" else texts).astype(object)
+        texts = np.char.decode(texts, "utf-8") if texts.dtype.kind == "S" else texts
+        if texts.dtype.kind == "U" and texts.dtype.itemsize:
+            letters = np.ascontiguousarray(texts).reshape(-1).view(np.uint32)
+            if letters.max(initial=0) > LAST_LETTER:  # which numpy can hold, and Python cannot
+                raise ValueError(f"it has the number {letters.max():#x} for a letter")
+        plain: Texts = texts.astype(object)
         for text in plain.flat:
-            if isinstance(text, str) and not text.isascii():
+            if not text.isascii():
                 text.encode()
-    except ValueError as error:  # numpy's own arrays of text may hold what is no letter at all
+    except ValueError as error:
         raise InputError(f"{path} holds a name that is not UTF-8 ({error}). Write it in UTF-8.") from error
     return plain
 

@@ -6,6 +6,7 @@ the published files as they were downloaded (or put there by hand); it may be de
 
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -18,7 +19,10 @@ from naysay.datasets.dataset import KEYS, Array, Dataset, checked_texts, faults,
 from naysay.errors import InputError
 
 # what numpy and zipfile raise on files that are cut short, altered, or something else altogether
-BAD_CONTENT = (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error)
+BAD_CONTENT = (
+    *(ValueError, EOFError, KeyError, TypeError, RuntimeError, tokenize.TokenError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
 UNREADABLE = (OSError, MemoryError, *BAD_CONTENT)
 FEWER = "Give fewer rows, or features in a .npy file of float32, which is not read at once."
 WAY_OUT = "Choose another data folder with data= or $NAYSAY_DATA."
@@ -42,8 +46,10 @@ def require_file(path: Path, way_out: str = "Give the path of a file.") -> None:
         raise InputError(f"{path} is not a file. {way_out}")
 
 
-def plain(array: Array, path: Path) -> Array:
+def plain(array: Array | bytes, path: Path) -> Array:
     """An array of `path` in this machine's byte order, floats in at most 64 bits, as all that follows takes them."""
+    if isinstance(array, bytes):  # what numpy makes of a part that does not begin as an array does
+        raise ValueError("it holds something else than arrays")
     kind = np.dtype(np.float64) if array.dtype.char == "g" else array.dtype.newbyteorder("=")
     if array.dtype == kind:
         return array

@@ -44,7 +44,7 @@ def array(value: Any, path: Path) -> Array:
     way_out = "Delete it and load the set again."
     parts, n_bytes = _measure(value, path, way_out, {})
     if parts > MOST_NUMBERS:
-        raise InputError(f"{path} holds lists of {parts:,} numbers, more than data has need of. {way_out}")
+        raise InputError(f"{path} holds lists of {parts:,} parts, more than data has need of. {way_out}")
     memory.afford(2 * n_bytes, str(path), way_out)
     try:
         return _stacked(value)
@@ -66,7 +66,7 @@ def _measure(
         raise InputError(f"{path} holds lists in lists, more than {DEEPEST} deep. {way_out}")
     if id(value) not in known:
         parts = [_measure(item, path, way_out, known, depth + 1) for item in value]
-        known[id(value)] = sum(part[0] for part in parts), sum(part[1] for part in parts)
+        known[id(value)] = 1 + sum(part[0] for part in parts), sum(part[1] for part in parts)
     return known[id(value)]
 
 

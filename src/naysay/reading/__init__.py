@@ -112,7 +112,7 @@ def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-    except (OSError, zipfile.BadZipFile):  # which the reader of arrays will say better
+    except store.UNREADABLE:  # which the reader of arrays will say better
         return None
     return store.read(path, path.stem) if names >= {f"{name}.npy" for name in REQUIRED} else None
 
