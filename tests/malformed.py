@@ -247,7 +247,11 @@ def image_bytes(rng):
             ("1", "P", "RGBA", "LA", "I;16", "I", "F") if kind == "TIFF" else ("1", "P", "RGBA", "LA", "I;16")
         )
     made = io.BytesIO()
-    Image.new(mode, (rng.randrange(1, 9), rng.randrange(1, 9))).save(made, kind)
+    image, more = Image.new(mode, (rng.randrange(1, 9), rng.randrange(1, 9))), {}
+    if kind in ("PNG", "JPEG", "WEBP") and rng.random() < 0.5:
+        more["exif"] = image.getexif()
+        more["exif"].update({0x0112: rng.randrange(1, 10), 0x010E: "text", 0x8769: {0x9286: b"note"}})
+    image.save(made, kind, **more)
     return made.getvalue(), kind
 
 

@@ -16,4 +16,4 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     names = sorted(known)
     near = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}? " if near else ""
-    return InputError(f"unknown {kind} {name!r:.80}: {hint}The known ones are {', '.join(names) or 'none'}.")
+    return InputError(f"unknown {kind} {name!r}: {hint}The known ones are {', '.join(names)}.")

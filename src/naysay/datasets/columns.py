@@ -210,7 +210,7 @@ def _unpacked_bytes(path: Path) -> int:
         return size
     size = 0
     with pa.input_stream(str(path)) as stream:
-        while size <= room and (part := stream.read(BLOCK_BYTES)):
+        while size <= 2 * room and (part := stream.read(BLOCK_BYTES)):
             size += len(part)
     return size
 

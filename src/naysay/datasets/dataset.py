@@ -82,7 +82,7 @@ def checked_texts(texts: Array, path: Any) -> Texts:
             if letters.max(initial=0) > LAST_LETTER:  # which numpy can hold, and Python cannot
                 raise ValueError(f"it has the number {letters.max():#x} for a letter")
         plain: Texts = texts.astype(object)
-        for text in plain.flat:
+        for text in plain.reshape(-1).tolist():
             if not text.isascii():
                 text.encode()
     except ValueError as error:

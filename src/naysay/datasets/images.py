@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from naysay import memory
 from naysay.datasets.columns import pad, read_columns
 from naysay.datasets.dataset import Items, Texts, checked_texts
+from naysay.datasets.store import UNREADABLE
 from naysay.errors import InputError
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
@@ -29,6 +30,8 @@ SIDE = 64  # pixels: what images are brought to that are larger, or of different
 GREY = {"1", "L", "I;16", "I;16L", "I;16B", "I;16N"}
 COPIES = 3  # of an image's pixels, while it is set upright and its colours converted
 SMALLER = "Make them smaller, or give fewer."
+# what Pillow raises on files that are cut short or altered, in whichever format
+BROKEN = (*UNREADABLE, SyntaxError, LookupError, ArithmeticError, AttributeError)
 AGAIN = "Mend it or take it out of the folder."
 
 
@@ -121,9 +124,12 @@ def _read(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
 
 def _kind(file: Path) -> tuple[tuple[int, int], str]:
     """An image's (height, width) and colour mode, from its header."""
+    from PIL import Image
+
     with _opened(file) as image:
         width, height = image.size
-        turned = image.getexif().get(0x0112, 1) >= 5  # EXIF orientations 5 to 8 lie on their side
+        exif = Image.Image.getexif(image)  # PNG's own would unpack the pixels to look behind them
+        turned = exif.get(0x0112, 1) >= 5  # EXIF orientations 5 to 8 lie on their side
         return ((width, height) if turned else (height, width)), image.mode
 
 
@@ -153,5 +159,5 @@ def _opened(file: Path) -> Iterator[Any]:
             if image.mode in ("I", "F"):
                 raise ValueError("it has 32 bits per pixel")
             yield image
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except (*BROKEN, Image.DecompressionBombError) as error:
         raise InputError(f"{file} cannot be read as an image ({error}). {AGAIN}") from error

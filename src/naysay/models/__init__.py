@@ -73,6 +73,8 @@ class ModelRow:
         """Raise InputError where an option is not one of this model's, or no number of units."""
         known = list(inspect.signature(self.encoder).parameters)[1:]
         for name, value in options.items():
+            if not known:
+                raise InputError(f"the model {self.name} has no options; got {name!r}.")
             if name not in known:
                 raise unknown(f"option of the model {self.name}", name, known)
             if not isinstance(value, Integral) or not 1 <= int(value) <= WIDEST:
