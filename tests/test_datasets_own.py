@@ -352,6 +352,7 @@ def test_labels_come_back_as_they_were_written(tmp_path_factory, labels):
         (TABLE.encode("utf-16"), r"is not UTF-8 text"),
         (TABLE.replace("x1", "x" * 140_000), r"cannot be read as CSV \(field larger than field limit"),
     ],
+    ids=["a stray carriage return", "utf-16-le", "utf-16-be", "utf-16", "a long name"],
 )
 def test_csv_that_cannot_be_read_is_one_sentence(tmp_path, content, says):
     with pytest.raises(InputError, match=f"data.csv {says}"):
