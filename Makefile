@@ -21,11 +21,13 @@ browser:
 
 setup: .venv/ready
 
-# torch first and by its exact version: a range may pull gigabytes of another build
+# torch first and by its exact version: a range may pull gigabytes of another build. All others by their sums, also those
+# that torch has brought along
 .venv/ready: requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	grep -v '^torch==' requirements.txt | $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --force-reinstall --require-hashes -r /dev/stdin
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 

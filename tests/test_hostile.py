@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import io
 import os
+import re
 import resource
 import signal
 import struct
@@ -221,3 +222,16 @@ def test_a_pickle_cannot_change_a_function_it_names(name):
     with pytest.raises(InputError, match="it changes a _Name"):
         unpickle.load(io.BytesIO(b"c" + name + b"\n}X\6\0\0\0valuesK\1sb."), Path("p"))
     assert dict(vars(function)) == before
+
+
+# what is installed
+
+
+def test_every_requirement_but_torch_is_installed_by_its_sum():
+    root = Path(__file__).parent.parent
+    text = (root / "requirements.txt").read_text().replace("\\\n", "")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert lines[0] == "torch==2.13.0", "the Makefile looks for it by its name"
+    for line in lines[1:]:
+        assert re.fullmatch(r"[\w.-]+==[\w.]+( +--hash=sha256:[0-9a-f]{64})+", line), line
+    assert "--require-hashes" in (root / "Makefile").read_text()

@@ -111,13 +111,14 @@ def _read(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
     mode = "L" if modes <= GREY else "RGB"
     shape = (len(files), *size, *((3,) if mode == "RGB" else ()))
     largest = COPIES * 4 * max(height * width for height, width in shapes)  # Pillow has 4 bytes a pixel
-    memory.afford(math.prod(shape) + largest, f"reading {len(files):,} images, the largest alone,", SMALLER)
+    memory.afford(math.prod(shape) + largest, f"reading {len(files):,} images one at a time", SMALLER)
     x = np.empty(shape, np.uint8)
 
     def fill(i: int) -> None:
         x[i] = _pixels(files[i], size, mode)
 
-    with ThreadPoolExecutor(max(1, min(os.cpu_count() or 1, (memory.available() - x.nbytes) // largest))) as pool:
+    at_once = min((os.cpu_count() or 1) + 4, 32, (memory.available() - x.nbytes) // max(1, largest))
+    with ThreadPoolExecutor(max(1, at_once)) as pool:
         list(pool.map(fill, range(len(files))))
     return x
 

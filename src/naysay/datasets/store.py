@@ -41,8 +41,8 @@ def folder(data: str | os.PathLike[str] | None = None) -> Path:
 
 
 def require_file(path: Path, way_out: str = "Give the path of a file.") -> None:
-    """Refuse what is no file: opening a pipe would wait for somebody to write into it."""
-    if not path.is_file():
+    """Refuse what is there and no file: opening a pipe would wait for somebody to write into it."""
+    if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a file. {way_out}")
 
 
