@@ -21,6 +21,11 @@ Line = dict[str, Any]  # of records.jsonl, or an entry of run.json
 TRUTH = "known only where ordinary labels are; nothing was chosen by it"
 ESTIMATED = "estimated accuracy"
 ESTIMATE = "accuracy estimated from held-out complementary labels; ± is one standard error"
+LOSS = "loss of held-out labels"
+LOSS_NOTE = (
+    "minus the log of how probable the model makes a held-out label (SCEL): by its differences the scheme is chosen"
+)
+ON_ALL = "epoch on all labels"  # lines of the model that is kept, where it is not the one that was judged
 CONFIDENCES = ("confidence_seen", "confidence_augmented", "confidence_unseen")  # drawn epoch by epoch, in one chart
 
 
@@ -32,7 +37,8 @@ def render(folder: str | Path, path: str | Path) -> Path:
 def build(folder: Path) -> Report:
     """The report of the run in `folder`."""
     about, arrays = _json(folder / "run.json"), read_npz(folder / "report.npz", "Fit the run again.")
-    epochs = [line for line in _read(folder / "records.jsonl", records.read) if line["kind"] == "epoch"]
+    lines = _read(folder / "records.jsonl", records.read)
+    epochs, on_all = ([line for line in lines if line["kind"] == kind] for kind in ("epoch", ON_ALL))
     chosen = next(row for row in about["results"] if row["chosen"])
     right = with_error(chosen["estimate"], chosen["standard_error"])
     hardware = {name: str(value) for name, value in about["hardware"].items()}
@@ -43,7 +49,7 @@ def build(folder: Path) -> Report:
         key_figures=_key_figures(about, chosen),
         results=_results(about),
         learning=_learning(epochs, [row["scheme"] for row in about["results"]]),
-        sharing=_sharing([line for line in epochs if line["scheme"] == about["chosen"]]),
+        sharing=_sharing(on_all or [line for line in epochs if line["scheme"] == about["chosen"]]),
         heat_maps=_heat_maps(arrays, about),
         feature_map=_feature_map(arrays, about),
         examples=[_item(arrays, row) for row in arrays["examples"]],
@@ -72,6 +78,8 @@ def _read(path: Path, reader: Callable[[Path], T]) -> T:
 def _key_figures(about: Line, chosen: Line) -> list[KeyFigure]:
     labels, estimate = about["labels"], Value(chosen["estimate"], chosen["standard_error"])
     told_by = f"from {chosen['held_out_rows']:,} held-out complementary labels; ± one standard error"
+    if seen := about.get("judging", {}).get("labels_seen"):
+        told_by += f"; of models that saw {percent(seen, 0)} of the labels"
     tested_on, tested = about["data"].get("tested_on", "the held-out items"), chosen["truth"].get("test_accuracy")
     in_all = count(labels["labels"], "label")
     figures = [
@@ -87,19 +95,24 @@ def _results(about: Line) -> Results:
     rows = about["results"]
     measured = {name for row in rows for name in row["truth"]} - {*CONFIDENCES}
     known = [figure for figure in FIGURES if figure.name in measured]
+    lost = ["held_out_loss" in row for row in rows]  # which older runs do not have
     columns = [
         Column(ESTIMATED, note=ESTIMATE),
+        *([Column(LOSS, "", 3, "lower", LOSS_NOTE)] if all(lost) else []),
         *(Column(figure.words, figure.unit, better=figure.better, needs_truth=True) for figure in known),
         Column("seconds", unit="", better="lower", cost=True, note="sharing and training"),
     ]
     methods = []
     for row in rows:
         truth = [Value(row["truth"].get(figure.name)) for figure in known]
-        values = [Value(row["estimate"], row["standard_error"]), *truth, Value(row["seconds"])]
+        loss = [Value(row["held_out_loss"], row["held_out_loss_error"])] if all(lost) else []
+        values = [Value(row["estimate"], row["standard_error"]), *loss, *truth, Value(row["seconds"])]
         note = ""
         if against := row["chosen_minus_this"]:
             points = with_error(-against["difference"], against["standard_error"], "+")
             note = f"{points} points against the chosen one, on the same rows"
+        if less := row.get("chosen_loss_is_lower_by"):
+            note += f"; loss {less['difference']:+.3f} ± {less['standard_error']:.3f}"
         methods.append(Method(row["scheme"], values, chosen=row["chosen"], note=note))
     drawn = [ESTIMATED, *(figure.words for figure in known if figure.name == "test_accuracy")]
     return Results(columns, methods, note=about["verdict"], drawn=drawn)
