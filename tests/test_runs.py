@@ -124,7 +124,7 @@ def test_every_labelled_row_judges_a_model_that_did_not_see_its_label():
         assert len(one.loss.rows) == len(one.estimate.rows) == 60
         # in the order of `held`, for all schemes alike, so that differences are of the same rows
         logits = [model.predictor.logits(data.items.x[model.ground.part.held_rows]) for model in one.models]
-        again = selection.scel(torch.cat(logits), data.comp[fitted.held])
+        again = selection.scel(one.sharpness * torch.cat(logits), data.comp[fitted.held])
         assert torch.allclose(one.loss.rows, again.rows)
         for model in one.models:
             part = model.ground.part
@@ -170,7 +170,7 @@ def test_an_epoch_of_several_folds_is_told_by_all_rows_held_out():
 def test_sharing_is_recommended_where_neighbours_say_anything_of_labels():
     assert [recommend(("none", "rss", "dms"), told) for told in (True, False)] == ["dms", "none"]
     assert [recommend(("rms", "dss"), told) for told in (True, False)] == ["rms", "rms"]
-    data, y = grouped(240)
+    data, _ = grouped(240)
     noise = np.random.default_rng(1).normal(size=(240, 3)).astype(np.float32)
     told, untold = (
         runs.fit(replace(data, items=Items(data.items.ids, x)), runs.Settings(Config(epochs=1), folds=2), tell=quiet)

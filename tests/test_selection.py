@@ -208,3 +208,17 @@ def test_a_comparison_of_losses_is_a_gain_where_the_first_is_lower():
     low, high = estimate(BASE, "scel"), estimate(BASE + UP, "scel")
     assert selection.gain(low, high).difference == pytest.approx(0.2)
     assert selection.gain(high, low).z < -1
+
+
+def test_calibrated_scel_does_not_mind_how_sure_a_model_is_but_what_it_knows():
+    y = torch.arange(4_000) % K
+    comp = labels.from_indices(transition.sample(y, transition.uniform(K), seed=0), K)
+    good, poor = predictor(y, 0.9, seed=0), predictor(y, 0.7, seed=0)
+    assert selection.scel(5 * good, comp).value > selection.scel(poor, comp).value  # too sure to be read off
+    (sure, factor), (calm, larger) = (selection.calibrated_scel([(times * good, comp, None)]) for times in (4, 1))
+    assert factor == pytest.approx(larger / 4)
+    assert sure.value == pytest.approx(calm.value)
+    assert selection.gain(sure, selection.calibrated_scel([(poor, comp, None)])[0]).z > 2
+    parts = [(4 * good[at], comp[at], None) for at in torch.arange(4_000).split(1_500)]
+    assert torch.allclose(selection.calibrated_scel(parts)[0].rows, sure.rows)
+    assert selection.calibrated_scel([(good, comp, random_T(0))])[0].value != calm.value

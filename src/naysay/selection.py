@@ -10,7 +10,7 @@ An estimate is noisy: with 5,000 single labels the standard error of `ure_accura
 without labels say nothing and are left out.
 
 The best of several noisy estimates is often a lucky one, so `choose` keeps the recommended candidate unless another is
-better by more than a standard error of their paired difference.
+better by more than a standard error of their paired difference. The sharpest criterion for that is `calibrated_scel`.
 """
 
 import math
@@ -27,6 +27,7 @@ from naysay.errors import InputError, unknown
 from naysay.seeds import stream
 
 ENOUGH = 1.0  # standard errors by which another candidate must be better than the recommended one to take its place
+FACTORS = tuple(2 ** (power / 3) for power in range(-15, 10))  # 1/32 to 8: the minimum is flat, so steps may be wide
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -88,6 +89,18 @@ def scel(logits: Tensor, comp: Tensor, T: Tensor | None = None) -> Estimate:
     named = _logits(logits, comp).softmax(1) @ _transition(T, comp)
     # a label that the model calls impossible costs 708: with infinity one such row would make models incomparable
     return _estimate("scel", -(comp * named.clamp_min(torch.finfo(torch.float64).tiny).log()).sum(1), comp)
+
+
+def calibrated_scel(parts: Sequence[tuple[Tensor, Tensor, Tensor | None]]) -> tuple[Estimate, float]:
+    """SCEL over the rows of all parts (logits, comp, T), logits times the one factor that makes it least; that factor.
+
+    A model that has memorised its labels is far too sure, and plain SCEL then tells little else: on digits it preferred
+    sharing in a space that costs 14 points, whose model is merely less sure. One factor, fitted to as many labels as
+    are held out, leaves what the models know to be compared.
+    """
+    judged = [(factor, pool([scel(factor * logits, comp, T) for logits, comp, T in parts])) for factor in FACTORS]
+    factor, best = min(judged, key=lambda one: one[1].value)
+    return best, factor
 
 
 @dataclass(frozen=True)

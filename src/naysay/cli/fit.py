@@ -166,7 +166,7 @@ def results_table(about: dict[str, Any]) -> Any:
     for title in (
         "scheme",
         "estimated accuracy",
-        "loss of held-out labels",
+        "held-out loss",
         *(f"{title} †" for title in known.values()),
     ):
         table.add_column(title, justify="left" if title == "scheme" else "right")

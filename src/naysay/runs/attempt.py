@@ -60,12 +60,15 @@ class Model:
 class Attempt:
     """One scheme: a model for each fold, and its estimates by the rows that they did not see, in the order of folds.
 
-    loss: of the labels held out, given the model's probabilities (SCEL). estimate: of the accuracy.
+    loss: of the labels held out, given the models' probabilities (`selection.calibrated_scel`), by which schemes are
+    chosen; sharpness: the factor of the logits that belongs to it, below 1 for models that are too sure of themselves.
+    estimate: of the accuracy.
     """
 
     scheme: str
     models: tuple[Model, ...]
     loss: Estimate
+    sharpness: float
     estimate: Estimate
 
     @property
@@ -95,8 +98,16 @@ class Attempt:
 
 def attempt(scheme: str, models: Sequence[Model]) -> Attempt:
     """The scheme of these models, judged by the rows held out from each."""
-    losses, estimates = zip(*(_judge(model) for model in models), strict=True)
-    return Attempt(scheme, tuple(models), selection.pool(losses), selection.pool(estimates))
+    named, right = [], []
+    for model in models:
+        held, given_T = model.ground.part.held_out, model.ground.T
+        assert held is not None  # a model without held-out rows is not judged
+        logits = model.predictor.logits(held.x).cpu()
+        # what cpe-i estimates is how often each label is named, without a T between
+        label_T = torch.eye(logits.shape[1]) if model.predictor.config.loss == "cpe-i" else given_T
+        named.append((logits, held.comp, label_T))
+        right.append(selection.ure_accuracy(model.predictor.decode(logits), held.comp, given_T))
+    return Attempt(scheme, tuple(models), *selection.calibrated_scel(named), selection.pool(right))
 
 
 def learn(
@@ -133,17 +144,6 @@ def learn(
     )
     figures = {} if oracle is None else oracle.of_labels(part.rows, shared)
     return Model(ground, shared, sharing, trained, figures, time.perf_counter() - started)
-
-
-def _judge(model: Model) -> tuple[Estimate, Estimate]:
-    """The loss of the held-out labels and the estimated accuracy."""
-    held, given_T = model.ground.part.held_out, model.ground.T
-    assert held is not None  # a model without held-out rows is never judged
-    logits = model.predictor.logits(held.x).cpu()
-    # the probabilities of cpe-i are of labels already
-    label_T = torch.eye(logits.shape[1]) if model.predictor.config.loss == "cpe-i" else given_T
-    right = selection.ure_accuracy(model.predictor.decode(logits), held.comp, given_T)
-    return selection.scel(logits, held.comp, label_T), right
 
 
 def _mean(of: Sequence[Mapping[str, Any]], weights: Sequence[int]) -> Figures:

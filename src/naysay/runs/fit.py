@@ -111,9 +111,9 @@ def fit(
         for scheme, of in models.items():
             tell(f"training with scheme {scheme}" + (f", fold {fold} of {len(parts)}" if len(parts) > 1 else ""))
             of.append(train(scheme, ground))
-            if sum(map(len, models.values())) == 1:
-                left = of[0].seconds * (len(parts) * len(models) + settings.refit - 1)
-                tell(f"that took {_duration(of[0].seconds)}; about {_duration(left)} to go")
+            left = len(parts) * len(models) + settings.refit - sum(map(len, models.values()))
+            if len(of) == 1 and scheme == settings.schemes[-1] and left:  # the first training waits for torch
+                tell(f"that took {_duration(of[0].seconds)}; about {_duration(of[0].seconds * left)} to go")
     attempts = tuple(attempt(scheme, of) for scheme, of in models.items())
     near = found.neighborhood
     recommended = recommend(settings.schemes, near is not None and near.told)

@@ -90,6 +90,7 @@ def _result(attempt: Attempt, fitted: Fitted) -> dict[str, Any]:
         "chosen_minus_this": None if gains is None else asdict(gains["ure-accuracy"]),
         "held_out_loss": attempt.loss.value,
         "held_out_loss_error": attempt.loss.standard_error,
+        "sharpness": attempt.sharpness,
         "chosen_loss_is_lower_by": None if gains is None else asdict(gains["scel"]),
         "sharing": shown.sharing.as_dict(),
         "truth": truth,
