@@ -294,6 +294,7 @@ def test_labels_are_drawn_from_the_truth_of_ones_own_data(place, tmp_path):
 def test_demo_ends_with_a_table_and_a_report_and_may_be_repeated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("naysay.cli.demo.EPOCHS", 2)
+    monkeypatch.setattr("naysay.runs.settings.FOLDS", 2)
     for _ in range(2):
         said = naysay("demo").stdout
     assert "estimated accuracy" in said

@@ -158,6 +158,14 @@ def test_without_training_again_the_model_that_was_judged_is_kept():
     assert fitted.chosen.history == [pytest.approx(epoch) for epoch in fitted.kept.trained.history]
 
 
+def test_a_model_that_estimates_labels_is_judged_by_what_it_estimates():
+    data, _ = grouped()
+    fitted = runs.fit(data, runs.Settings(Config(epochs=2, loss="cpe-i"), ("none",), folds=1), tell=quiet)
+    logits = fitted.chosen.models[0].predictor.logits(data.items.x[fitted.held])
+    estimated = -(fitted.chosen.sharpness * logits.double()).log_softmax(1)
+    assert torch.allclose(fitted.chosen.loss.rows, (estimated * data.comp[fitted.held]).sum(1))
+
+
 def test_an_epoch_of_several_folds_is_told_by_all_rows_held_out():
     data, _ = grouped(31)
     fitted = runs.fit(data, runs.Settings(Config(epochs=2), ("none",), folds=3), tell=quiet)

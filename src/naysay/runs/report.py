@@ -21,10 +21,8 @@ Line = dict[str, Any]  # of records.jsonl, or an entry of run.json
 TRUTH = "known only where ordinary labels are; nothing was chosen by it"
 ESTIMATED = "estimated accuracy"
 ESTIMATE = "accuracy estimated from held-out complementary labels; ± is one standard error"
-LOSS = "loss of held-out labels"
-LOSS_NOTE = (
-    "minus the log of how probable the model makes a held-out label (SCEL): by its differences the scheme is chosen"
-)
+LOSS = "held-out loss"
+LOSS_NOTE = "minus the log probability of a held-out label (SCEL), at the best sharpness; differences choose the scheme"
 ON_ALL = "epoch on all labels"  # lines of the model that is kept, where it is not the one that was judged
 CONFIDENCES = ("confidence_seen", "confidence_augmented", "confidence_unseen")  # drawn epoch by epoch, in one chart
 
@@ -132,7 +130,7 @@ def _learning(epochs: list[Line], schemes: list[str]) -> list[Curves]:
     shapes = "The schemes train on different labels, so compare shapes, not heights."
     return [
         Curves("Estimated accuracy on the held-out rows", x, estimates, note=bands),
-        Curves("Test accuracy", x, tested, note=f"Against the truth, {TRUTH}."),
+        Curves("Test accuracy", x, tested, note=f"Of the models that were judged, against the truth, {TRUTH}."),
         Curves("Training loss", x, losses, unit="", note=shapes),
     ]
 
