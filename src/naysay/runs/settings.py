@@ -88,7 +88,8 @@ class Settings:
             raise InputError(f"folds must be 1, for a single part held out, or more; got {self.folds}.")
         if self.folds is not None and self.folds > 1 and self.held_out is not None:
             both = f"got folds={self.folds} and held_out={self.held_out}"
-            raise InputError(f"each of several folds is held out once, so there is no share to hold out; {both}.")
+            why = "each of several folds is held out once, so there is no share to hold out"
+            raise InputError(f"{why}; {both}. Pass one of them.")
         if self.folds is not None and self.folds > 1 and not self.refit:
             why = f"of folds={self.folds} no model has seen all labels, so none can be kept as it was judged"
             raise InputError(f"{why}. Use folds=1, or train once more on all labels.")
