@@ -33,6 +33,7 @@ __all__ = [
     "Sharing",
     "augment",
     "augment_report",
+    "correct",
     "describe",
     "neighbors_for",
     "propagate",
