@@ -1,8 +1,9 @@
-"""Whitened embeddings: compared by angle, with every direction of about the same spread.
+"""Whitened embeddings: compared by angle, with directions of more equal spread.
 
 A few broad directions of an embedding decide who is near, and they need not be those of the classes. Scaled along its
-principal axes, all directions count alike. The axes of least variance are mostly noise, so a tenth of the mean variance
-is added to every axis's before its root is taken (the shrinkage of Ledoit and Wolf 2004, with a fixed weight).
+principal axes, the others count too. Wholly whitened, narrow directions count as much as broad ones, though they hold
+more noise; half way, where each spread becomes its square root, neighbours were the better (docs/FEATURES.md). A tenth
+of the mean variance is added to every axis's (the shrinkage of Ledoit and Wolf 2004, with a fixed weight).
 """
 
 from typing import Any
@@ -16,12 +17,14 @@ from naysay.features.ready import as_features
 NOISE = 0.1  # of the mean variance
 
 
-def whiten(x: Any, like: Any = None) -> NDArray[np.float32]:
+def whiten(x: Any, like: Any = None, *, strength: float = 0.5) -> NDArray[np.float32]:
     """Embeddings (n, d) as float32 (n, d) to be compared by angle: of length 1, centred, and whitened.
 
     The mean and the axes are those of the rows `like` (m, d), of `x` itself unless given: new rows are whitened like
-    those that they are compared with.
+    those that they are compared with. strength: 0 only centres, 1 makes all spreads equal but for the shrinkage.
     """
+    if not 0 <= strength <= 1:
+        raise InputError(f"strength must be between 0 and 1; got {strength}.")
     rows = _unit(x, "x")
     base = rows if like is None else _unit(like, "like")
     if base.shape[1] != rows.shape[1]:
@@ -32,7 +35,8 @@ def whiten(x: Any, like: Any = None) -> NDArray[np.float32]:
     shrunk = variances.clip(0) + NOISE * variances.mean()
     if len(base) < 2 or shrunk.min() <= 0:
         raise InputError(f"rows to whiten must point in different directions; got {len(base)} that do not.")
-    scaled: NDArray[np.float32] = (rows - mean.astype(np.float32)) @ (axes / np.sqrt(shrunk)).astype(np.float32)
+    scale = (axes * shrunk ** (-strength / 2)).astype(np.float32)
+    scaled: NDArray[np.float32] = (rows - mean.astype(np.float32)) @ scale
     return scaled
 
 

@@ -6,10 +6,10 @@ d numbers (Ma et al. 2007). No predictor, no stopped gradient, no moving average
 
 The loss is that of the public code over its batch of 100: -invariance * agreement - R / n, with 200 / 100 = 2 for the
 invariance, so that both terms keep their proportion in batches of other sizes. Batch statistics are those of all views
-together. What else the source has was measured and left (docs/FEATURES.md): its 20 patches of a quarter of the area
-gave way to 8 random crops of 0.2 to 1 of it, LARS to SGD, and there is no blur and no solarisation. The views are three
-quarters of the image's side: cheaper by half, and as a random crop enlarges what is in it by about as much, the network
-then sees whole images at the scale that it was trained on.
+together. The source's 20 patches of a quarter of the area gave way to 8 random crops of 0.2 to 1 of it, which were
+better at equal time (docs/FEATURES.md); `views` and `view` bring them back. SGD stands for LARS, which was not tried,
+and there is no blur and no solarisation. The views are three quarters of the image's side: 9/16 of the arithmetic, and
+as a random crop enlarges what is in it by about as much, the network sees whole images at the scale it was trained on.
 """
 
 import math
