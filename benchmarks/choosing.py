@@ -1,6 +1,6 @@
 """How often `naysay fit` keeps the better scheme, on digits with one uniform label each: a line for each draw.
 
-    python benchmarks/choosing.py --draws 8 --noise 0 0.5 --out benchmarks/results/choosing.jsonl
+    python benchmarks/choosing.py --draws 8 --noise 0 0.5 0.6 --out benchmarks/results/choosing.jsonl
 
 Neighbours are looked up among pixels with so much noise (in standard deviations of the pixels) that sharing helps less
 and less, and in the end does harm. `kept` is what a run keeps now; `highest` is what the rule before would have kept,
@@ -59,7 +59,7 @@ def draw(noise: float, seed: int, folder: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=8)
-    parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.5])
+    parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.5, 0.6])
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     torch.set_num_threads(1)
