@@ -105,10 +105,11 @@ def _order(its: Sequence[Cell]) -> list[str]:
         return []
     told_apart = [pair for pair in known if pair.holds is not None]
     broken = [pair for pair in told_apart if not pair.holds]
-    of = f"{len(told_apart) - len(broken)} of the {len(told_apart)} pairs whose difference exceeds {ERRORS:.0f} se"
-    others = [f"{len(known) - len(told_apart)} are not told apart"] if len(told_apart) < len(known) else []
-    others += [f"{unknown} lack a record"] if unknown else []
-    told = f"Order, multi-step over single-step over none: holds in {'; '.join([of, *others])}."
+    holds = f"holds in {len(told_apart) - len(broken)} of the {len(told_apart)} pairs whose difference exceeds its error"
+    others = [f"{len(known) - len(told_apart)} not told apart"] if len(told_apart) < len(known) else []
+    others += [f"{unknown} without a record"] if unknown else []
+    parts = [*([holds] if told_apart else []), *others]
+    told = f"Order, multi-step over single-step over none: {'; '.join(parts)} (error: {ERRORS:.0f} se)."
     return [told, *(f"Exception: {pair}." for pair in broken)]
 
 

@@ -485,7 +485,7 @@ def test_single_runs_of_which_no_spread_is_known_are_in_no_order():
     ]
     assert {pair.holds for pair in orders(cells(MAIN, found))[0]} == {None}
     page = markdown_page.page({"tab-main": cells(MAIN, found)}, found, "figures")
-    assert "holds in 0 of the 0 pairs whose difference exceeds 2 se; 4 are not told apart; 92 lack a record" in page
+    assert "Order, multi-step over single-step over none: 4 not told apart; 92 without a record (error: 2 se)." in page
 
 
 def test_where_cells_land_is_counted():
