@@ -17,6 +17,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -145,6 +146,7 @@ def measure_gpu(config: Config, epochs: int) -> dict[str, Any]:
         "what": name,
         "per_second": round(speed),
         "epoch_seconds": [round(s, 4) for s in seconds],
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
     }

@@ -105,7 +105,8 @@ def _order(its: Sequence[Cell]) -> list[str]:
         return []
     told_apart = [pair for pair in known if pair.holds is not None]
     broken = [pair for pair in told_apart if not pair.holds]
-    holds = f"holds in {len(told_apart) - len(broken)} of the {len(told_apart)} pairs whose difference exceeds its error"
+    held, n = len(told_apart) - len(broken), len(told_apart)
+    holds = f"holds in {held} of the {n} pairs whose difference exceeds its error"
     others = [f"{len(known) - len(told_apart)} not told apart"] if len(told_apart) < len(known) else []
     others += [f"{unknown} without a record"] if unknown else []
     parts = [*([holds] if told_apart else []), *others]

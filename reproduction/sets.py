@@ -136,8 +136,7 @@ def complementary(name: str, seed: int, place: Place) -> Tensor:
             )
         return labels.from_indices(data.comp_train[:, : its.n_labels], data.n_classes)
     T = transition.uniform(data.n_classes) if its.human is None else transition.human(its.human)
-    drawn = transition.sample(data.y_train, T, its.n_labels, seed=seed, replace=True)
-    return labels.from_indices(drawn, data.n_classes)
+    return labels.from_indices(transition.sample(data.y_train, T, its.n_labels, seed=seed), data.n_classes)
 
 
 def training_rows(n: int, n_train: int | str, seed: int) -> Tensor:

@@ -75,6 +75,12 @@ REPAIRS = (
         "confidence on the labels that were added was not measured apart",
         lambda experiment, values: experiment == "sharing" and values.get("sharing") == "explicit",
     ),
+    Repair(
+        "ties",
+        1,
+        "of classes that the neighbours named equally little the first was taken",
+        lambda experiment, values: experiment == "decoding",
+    ),
 )
 
 

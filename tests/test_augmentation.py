@@ -137,15 +137,27 @@ def test_unlabelled_neighbours_give_nothing():
     assert found[0] == pytest.approx([0.1 / 0.55, 0.45 / 0.55, 0], abs=SINGLE)
 
 
-def test_isolated_rows_listen_to_all_neighbours_alike():
+def test_isolated_rows_listen_to_the_nearest_as_any_others_do():
     near = stream(0, "isolated").standard_normal((20, 3))
     features = np.concatenate([near, [[1e3, 0, 0], [0, 1e9, 0]]])
     w = weights.by_distance(dense_graph(torch.from_numpy(features), 5).distances, 1.0)
     assert torch.isfinite(w).all()
-    assert w[20:].numpy() == pytest.approx(np.full((2, 5), 0.2))
+    assert float(w[20, 0]) == pytest.approx(1)  # of the other, whose neighbours are at one distance in float32, a fifth
+    assert w[21].numpy() == pytest.approx(np.full(5, 0.2))
     found = augment(features, [0, 1, 2] * 7 + [0], "dms", 5)
     assert np.isfinite(found).all()
     assert found.sum(1) == pytest.approx(np.ones(22), abs=SINGLE)
+
+
+@pytest.mark.parametrize("gamma", [0.25, 1.0, 16.0])
+def test_weights_do_not_depend_on_how_far_away_all_neighbours_are(gamma):
+    """by_distance(d + c) = by_distance(d): also where every weight underflows, from gamma c = 745 on."""
+    near = stream(0, "shift").integers(0, 24, (50, 6)) / 8
+    expected = weights.by_distance(torch.from_numpy(near).float(), gamma)
+    exact = np.exp(-gamma * near)
+    assert expected.numpy() == pytest.approx(exact / exact.sum(1, keepdims=True), abs=SINGLE)
+    for c in (1, 740, 750, 4096, 2**18):  # eighths above them are exact in float32
+        assert torch.equal(weights.by_distance(torch.from_numpy(near + c).float(), gamma), expected)
 
 
 def test_weights_that_underflow_in_single_precision_only_are_still_right():
@@ -314,6 +326,21 @@ def test_a_gamma_that_does_not_suit_the_distances_is_said(scale):
         augment(features * scale, comp, n_neighbors=8, gamma="auto")
         augment(features * scale, comp, "rms", n_neighbors=8)
         augment(features * scale, comp, n_neighbors=8, metric="cosine")
+
+
+def test_weights_by_distance_that_are_even_in_effect_are_said():
+    """gamma = 1 on rows of length 1, as features of an encoder are: the 64 neighbours differ by a tenth or two."""
+    draw = stream(0, "unit rows")
+    features = draw.standard_normal((10, 64))[draw.integers(0, 10, 700)] + 0.5 * draw.standard_normal((700, 64))
+    named = draw.integers(0, 4, 700)
+    with pytest.warns(UserWarning, match=r"gamma=1 does not suit.* all alike, to 6[34]\.\d of 64 neighbours in effect"):
+        _, report = augment_report(features, named, "dss", metric="cosine", n_classes=4)
+    assert report.effective_neighbors > 63
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, report = augment_report(features, named, "dss", metric="cosine", gamma="auto", n_classes=4)
+        augment(np.zeros((30, 2)), [0, 1, 2] * 10, "dss", 5)  # neighbours at one distance weigh alike by right
+    assert report.effective_neighbors < 50
 
 
 def test_the_report_tells_what_happened_without_the_truth():

@@ -25,7 +25,7 @@ from naysay.cli import app
 from naysay.cluster import augment_shards, connect, rounds, search
 from naysay.cluster.connection import Crew, hired, peak_memory
 from naysay.cluster.folders import Work, find_shards
-from naysay.cluster.prepare import Naming, count_labels, cut, name_classes, prepare
+from naysay.cluster.prepare import Naming, count_labels, cut, find_centre, name_classes, prepare
 from naysay.cluster.rounds import Recipe
 from naysay.cluster.search import Search, find_neighbors, group
 from naysay.errors import InputError
@@ -96,7 +96,7 @@ def prepared(folder, work, metric="euclidean", **options):
     shards = find_shards(folder / "rows", folder / "labels", **options)
     naming = Naming(tuple("abcde"), {})
     for at, shard in enumerate(shards):
-        prepare(shard, work.rows(at), work.comp(at), metric, naming, "raise")
+        prepare(shard, work.rows(at), work.comp(at), metric, naming, "raise", find_centre(shards[0], metric))
     paths = [work.rows(at) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
     return cut([(str(path), shard.first, shard.rows) for path, shard in zip(paths, shards, strict=True)], 400)
 
@@ -375,6 +375,12 @@ def test_other_numbers_are_read_as_float32(data, dtype, tmp_path):
     blocks = prepared(folder, Work(tmp_path / "work"))
     assert np.array_equal(np.concatenate([block.read() for block in blocks]), data[0])
     assert all(block.path.startswith(str(tmp_path / "work")) for block in blocks)
+
+
+def test_what_all_shards_have_in_common_is_taken_away_before_numbers_are_rounded(data, tmp_path):
+    folder = write_npy(tmp_path, data[0].astype(np.float64) + 1e8, data[1])
+    rows = np.concatenate([block.read() for block in prepared(folder, Work(tmp_path / "work"))])
+    assert np.array_equal(rows - rows[0], data[0] - data[0][0])  # whole numbers stay whole
 
 
 def test_labels_in_parquet_may_be_numbers_lists_or_soft(tmp_path):

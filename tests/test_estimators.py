@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from naysay import datasets, labels, transition
+from naysay import datasets, labels, losses, transition
 from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
 from naysay.estimators.encoding import encode
@@ -90,6 +90,28 @@ def test_the_classifier_learns_digits_from_what_they_are_not(digits):
     estimate = model.score(x_test, held)
     # with 355 single labels one standard error is about 0.05
     assert abs(estimate - (model.predict(x_test) == y_test).mean()) < 0.2
+
+
+@pytest.mark.parametrize("biased", [False, True], ids=["uniform T", "biased T"])
+@pytest.mark.parametrize("loss", losses.LOSSES)
+def test_probabilities_and_scores_are_largest_where_the_prediction_is(digits, loss, biased):
+    x, not_this, x_test, _ = digits
+    T = transition.biased(10, "strong") if biased else None
+    model = ComplementaryClassifier(loss, "none", epochs=2, transition=T).fit(x[:300], not_this[:300])
+    proba, predicted = model.predict_proba(x_test), model.predict(x_test)
+    assert np.allclose(proba.sum(1), 1)
+    assert (proba.argmax(1) == predicted).all()
+    assert (model.decision_function(x_test).argmax(1) == predicted).all()
+
+
+def test_a_loss_that_estimates_labels_gives_probabilities_of_classes(digits):
+    x, not_this, x_test, y_test = digits
+    model = ComplementaryClassifier("cpe-i", epochs=10).fit(x, not_this)
+    assert (model.predict_proba(x_test).argmax(1) == y_test).mean() > 0.8
+    with pytest.warns(UserWarning, match="ordinary labels in disguise"):
+        two = ComplementaryClassifier("cpe-i", epochs=10).fit(x[not_this < 2], not_this[not_this < 2])
+    assert (two.predict(x[not_this == 0]) == 1).mean() > 0.7
+    assert (two.decision_function(x[not_this == 0]) > 0).mean() > 0.7
 
 
 def test_names_of_classes_come_back_as_they_were_given(digits):

@@ -54,6 +54,28 @@ def test_each_multiple_label_loss_is_its_papers_formula(name):
     assert float(losses.compute(name, logits, labels.from_indices(sets, K))) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", plain.SETS)
+def test_soft_labels_pay_each_labels_loss_averaged_under_them(name):
+    """R_LA of arXiv 2305.08344, eq:loss-func: sum_k z_k l(k, g), l the loss of the one label k."""
+    logits, soft = random_logits(), random_soft()
+    alone = [[plain.SETS[name](g, [k]) for k in range(K)] for g in logits.tolist()]
+    expected = float((soft * torch.tensor(alone, dtype=torch.float64)).sum(1).mean())
+    assert float(losses.compute(name, logits, soft)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", plain.SETS)
+def test_a_row_that_names_every_class_alike_costs_nothing_and_pulls_nowhere(name):
+    comp = torch.cat([torch.full((1, K), 1 / K), labels.from_indices([2], K)])
+    logits = random_logits(n=2).requires_grad_()
+    value = losses.compute(name, logits, comp)
+    (gradient,) = torch.autograd.grad(value, logits)
+    alone = losses.compute(name, logits.detach()[1:], comp[1:])
+    assert float(value.detach()) == pytest.approx(float(alone) / 2)
+    assert not bool(gradient[0].any())
+    assert bool(gradient[1].isfinite().all())
+    assert bool(gradient[1].any())
+
+
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("name", plain.BATCH)
 def test_corrected_risks_clip_per_ordinary_class(name, seed):
@@ -236,6 +258,19 @@ def test_prediction_is_the_largest_logit_or_the_nearest_row_of_T():
     estimate = torch.log(T + 1e-9)
     assert torch.equal(losses.predict("cpe-i", estimate, T), torch.arange(K))
     assert torch.equal(losses.predict("cpe-f", 30 * torch.eye(K), T), torch.arange(K))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_largest_score_and_probability_are_those_of_the_prediction(name):
+    for T in (None, random_T(), transition.biased(K, "strong", 4)):
+        logits = random_logits(n=200)
+        scores = losses.scores(name, logits, T)
+        p = losses.probabilities(name, scores)
+        assert torch.allclose(p.sum(1), torch.ones(200, dtype=torch.float64))
+        assert torch.equal(p.argmax(1), losses.predict(name, logits, T))
+        assert bool((p >= 0).all())
+        if T is None and name != "cpe-i":  # whose outputs are no classes' but labels'
+            assert torch.allclose(p, logits.softmax(1), atol=1e-6)  # closeness is in float32
 
 
 def test_cpe_i_under_uniform_labels_predicts_the_least_named_class():

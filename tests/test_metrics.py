@@ -14,7 +14,7 @@ K = 4
 def example(n=60, seed=0, n_labels=1):
     generator = torch.Generator().manual_seed(seed)
     y = torch.randint(0, K, (n,), generator=generator)
-    comp = labels.from_indices(transition.sample(y, transition.uniform(K), n_labels, seed), K)
+    comp = labels.from_indices(transition.sample(y, transition.uniform(K), n_labels, seed, replace=False), K)
     return torch.randn(n, K, generator=generator), comp, y
 
 

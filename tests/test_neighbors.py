@@ -198,12 +198,33 @@ def test_permuting_rows_without_ties_permutes_the_graph():
     assert torch.equal(permuted.distances, graph.distances[order])
 
 
+@pytest.mark.parametrize("offset", [1e6, 1e8, -3e12])
+def test_numbers_far_from_zero_keep_their_neighbours(offset):
+    rng = np.random.default_rng(7)
+    # whole numbers of 1/64 and an offset in float64 add up exactly, and their differences are exact in float32
+    rows = rng.integers(-640, 640, (400, 8)) / 64
+    rows[:, 3] = 0.25  # a constant column
+    expected, nearest = brute(rows, 10), brute(rows[:300], 5, rows[300:])
+    for far in (rows + offset, (rows + offset).astype(">f8"), torch.from_numpy(rows + offset)):
+        graph = build(far, 10)
+        assert same((graph.indices, graph.distances), expected)
+    found = query(rows[:300] + offset, rows[300:] + offset, 5)
+    assert same((found.indices, found.distances), nearest)
+    whole = build((rows * 64 + offset).astype(np.int64), 10)
+    assert torch.equal(whole.indices, expected[0])
+
+
+def test_the_columns_of_numbers_near_zero_are_taken_as_they_are():
+    rows = np.random.default_rng(8).normal([0, 1, -2, 0, 3, 0], 1, (300, 6))
+    graph = build(rows, 7)
+    assert same((graph.indices, graph.distances), brute(rows.astype(np.float32), 7))
+
+
 def test_cosine_is_euclidean_between_rows_of_length_one():
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((100, 8)) * 10 ** rng.uniform(-12, 12, (100, 1))
     graph = build(rows, 5, metric="cosine")
-    unit = rows.astype(np.float32).astype(np.float64)
-    unit = (unit / np.linalg.norm(unit, axis=1, keepdims=True)).astype(np.float32)
+    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     assert same((graph.indices, graph.distances), brute(unit, 5))
     assert graph.metric == "cosine"
     new = query(rows, rows[:4], 1, metric="cosine")

@@ -115,3 +115,15 @@ def test_an_estimated_transition_owes_nothing_to_the_labels_that_judge():
     assert one.chosen.estimate.value != two.chosen.estimate.value
     # not uniform: the class after the true one is named four times as often as the one before it
     assert all(one.T[k, (k + 1) % 3] > 0.65 for k in range(3))
+
+
+def test_the_confidence_that_a_run_shows_is_in_classes_also_where_a_loss_estimates_labels():
+    """A model of cpe-i that has learned is least confident of what it was told the row is not."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 120)
+    x = (4 * np.eye(4)[y] + rng.normal(size=(120, 4))).astype(np.float32)
+    comp = labels.from_indices(transition.sample(y, transition.uniform(4)), 4)
+    data = runs.Labelled(Items(np.arange(120).astype(str).astype(object), x), comp, tuple("abcd"))
+    settings = runs.Settings(Config(loss="cpe-i", epochs=15), ("dms",))
+    fitted = runs.fit(data, settings, progress=False, tell=lambda line: None)
+    assert fitted.chosen.trained.history[-1]["confidence_seen"] < 0.2

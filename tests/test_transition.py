@@ -70,16 +70,25 @@ def test_samples_follow_T(n_labels, replace):
     assert float((first - T).abs().max()) < 0.015  # four standard errors of a proportion over 20,000 draws
 
 
+@pytest.mark.parametrize("T", [transition.biased(10, "strong"), transition.human("clcifar10")], ids=["strong", "human"])
+def test_the_mean_of_several_labels_is_the_row_of_T(T):
+    """What URE and SCEL assume; three different labels of the strong matrix put 0.69 where T has 0.75."""
+    y = torch.arange(10).repeat(20_000)
+    mean = transition.oracle_empirical(y, labels.from_indices(transition.sample(y, T, 3), 10))
+    # five standard errors of a proportion over 60,000 draws
+    assert bool(((mean - T).abs() <= 5 * (T * (1 - T) / 60_000).sqrt()).all())
+
+
 def test_without_replacement_a_class_is_named_once_and_never_the_true_one():
     y = torch.arange(5).repeat(200)
-    drawn = transition.sample(y, transition.uniform(5), 4, seed=0)
+    drawn = transition.sample(y, transition.uniform(5), 4, seed=0, replace=False)
     others = torch.tensor([[k for k in range(5) if k != c] for c in y.tolist()])
     assert torch.equal(drawn.sort(1).values, others)
 
 
 def test_second_draw_without_replacement_follows_what_the_first_left():
     T = torch.tensor([[0, 0.7, 0.2, 0.1], [0.7, 0, 0.2, 0.1], [0.7, 0.2, 0, 0.1], [0.7, 0.2, 0.1, 0]])
-    drawn = transition.sample(torch.zeros(100_000, dtype=torch.int64), T, 2, seed=0)
+    drawn = transition.sample(torch.zeros(100_000, dtype=torch.int64), T, 2, seed=0, replace=False)
     after_one = drawn[drawn[:, 0] == 1, 1]
     # 0.2 / (0.2 + 0.1), five standard errors
     assert float((after_one == 2).double().mean()) == pytest.approx(2 / 3, abs=0.01)
@@ -139,9 +148,10 @@ def test_counting_gives_back_T_from_infinitely_many_labels():
         (lambda: transition.solve(torch.full((4, 4), 0.25), torch.eye(4)), "T has no usable inverse (condition number"),
         (lambda: transition.sample([0, 4], transition.uniform(4)), "y_true must be (n,) class numbers 0 to 3"),
         (
-            lambda: transition.sample([0], transition.uniform(4), 4),
+            lambda: transition.sample([0], transition.uniform(4), 4, replace=False),
             "n_labels must be 1 to 3, the classes T can name for every true class; got 4.",
         ),
+        (lambda: transition.sample([0], transition.uniform(4), 0), "n_labels must be at least 1; got 0."),
         (lambda: transition.oracle_empirical([0], labels.from_indices([1], 3)), "class 1 has no labelled instance"),
         (
             lambda: transition.oracle_empirical([0, 1], labels.from_indices([1], 3)),

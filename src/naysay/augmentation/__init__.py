@@ -4,10 +4,10 @@
     Z, report = augmentation.augment_report(features, comp)             # and what it did, told without the truth
     Z, report = augmentation.share(features, comp, Sharing("rms", 16))  # the settings as one record
 
-Neighbours are looked up in the features as they are. The paper's gamma = 1 belongs to rows of length 1:
-`metric="cosine"` gives them that length first, and is right for most embeddings; on a table of any other scale
-`gamma="auto"` reads it off the distances. The graph joins the rows given here and no others, so rows held out for
-validation must not be among them.
+Neighbours are looked up in the features as they are. The paper gives no gamma; 1, ours, belongs to rows of length 1:
+`metric="cosine"` gives them that length first, and is right for most embeddings; on a table of any other scale, and
+where 1 weighs all alike, `gamma="auto"` reads it off the distances. The graph joins the rows given here and no others,
+so rows held out for validation must not be among them.
 """
 
 from typing import Any
@@ -108,7 +108,8 @@ def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None =
     W = row.weigh(graph.distances, gamma)
     effective = effective_neighbors(W)
     if gamma is not None:
-        warn_unless_fits(gamma, graph.distances.amin(1), effective, graph.k, graph.distances)
+        spread = graph.distances[:, -1] - graph.distances[:, 0]
+        warn_unless_fits(gamma, spread, effective, graph.k, graph.distances)
     shared = propagate(graph.indices, W, given, alpha=alpha, rounds=sharing.total, tol=sharing.tol)
     Z, heard = shared.labels, float(effective.median())
     became = shared.rounds, shared.change, graph.recall, describe(given, Z)

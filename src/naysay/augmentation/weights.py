@@ -1,7 +1,8 @@
 """How much a row listens to each of its neighbours: non-negative weights (n, k) whose rows sum to 1.
 
 By rank the k-th nearest weighs 1/k; by distance it weighs exp(-gamma * squared distance) (arXiv 2305.08344, Section 4).
-gamma = 1 is for rows of length 1, squared distances of 0 to 4; `auto_gamma` finds the like for any other scale.
+The paper's text gives no gamma. 1, on rows of length 1, is our choice for its tables, and a flat one: squared distances
+of 64 neighbours differ by a tenth or two there, and all weigh nearly alike. `auto_gamma` suits distances of any scale.
 """
 
 import math
@@ -10,8 +11,7 @@ import warnings
 import torch
 from torch import Tensor
 
-# exp(-746) is zero in double precision: from here on even the nearest neighbour's weight has underflowed
-UNDERFLOW = 745.2
+EVEN = 0.99  # of k effective neighbours: the last then weighs 0.7 of the nearest, or more
 
 
 def by_rank(n: int, k: int, device: torch.device | str = "cpu") -> Tensor:
@@ -23,12 +23,10 @@ def by_rank(n: int, k: int, device: torch.device | str = "cpu") -> Tensor:
 def by_distance(distances: Tensor, gamma: float) -> Tensor:
     """Weights (n, k) float32 proportional to exp(-gamma * distances), from squared distances (n, k).
 
-    Each row's smallest distance is subtracted first, which changes no normalised weight, and keeps the nearest's from
-    underflow. An isolated row, all of whose weights would be zero even in double precision, listens to all equally.
+    Weights are relative to the nearest's: taking its distance away changes no normalised weight and keeps it from
+    underflow. So by_distance(d + c) = by_distance(d) for any c, however far away all neighbours are.
     """
-    nearest = distances.amin(1, keepdim=True)
-    isolated = nearest > UNDERFLOW / gamma
-    raw = torch.exp(-gamma * (distances - nearest)).masked_fill(isolated, 1.0)
+    raw = torch.exp(-gamma * (distances - distances.amin(1, keepdim=True)))
     return raw / raw.sum(1, keepdim=True)
 
 
@@ -56,16 +54,19 @@ def effective_neighbors(weights: Tensor) -> Tensor:
     return 1 / weights.square().sum(1)
 
 
-def warn_unless_fits(gamma: float, nearest: Tensor, effective: Tensor, k: int, distances: Tensor | None = None) -> None:
-    """Warn if the median row is isolated, by `nearest` squared distances (n,), or in effect hears fewer than two.
+def warn_unless_fits(gamma: float, spread: Tensor, effective: Tensor, k: int, distances: Tensor | None = None) -> None:
+    """Warn if the median row in effect hears fewer than two of its k neighbours, or all of them alike.
 
+    spread: the k-th squared distance less the nearest (n,); rows where it is 0 cannot be weighed and do not count.
     distances: all of them, if one process has them, for the warning's words.
     """
-    if float(nearest.median()) <= UNDERFLOW / gamma and float(effective.median()) >= min(2.0, k / 2):
+    heard = float(effective[spread > 0].median()) if bool((spread > 0).any()) else k / 2
+    if min(2.0, k / 2) <= heard <= EVEN * k or k == 1:
         return
     whose = "" if distances is None else f", whose median squared distance is {float(distances.median()):.3g}"
+    even = f"most rows listen to all alike, to {heard:.1f} of {k} neighbours in effect. Use gamma='auto'."
+    alone = "most rows listen to their nearest neighbour alone. Use gamma='auto', or metric='cosine' for embeddings."
     warnings.warn(
-        f"gamma={gamma:g} does not suit these features{whose}: most rows listen to their nearest neighbour alone, or "
-        "to all alike. Use gamma='auto', or metric='cosine' for embeddings.",
+        f"gamma={gamma:g} does not suit these features{whose}: {even if heard > EVEN * k else alone}",
         stacklevel=4,  # of whoever called `augment` or `augment_shards`
     )

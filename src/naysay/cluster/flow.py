@@ -23,7 +23,7 @@ from naysay.augmentation.schemes import check_whole
 from naysay.augmentation.weights import gamma_of, warn_unless_fits
 from naysay.cluster.connection import Crew, connect, hired
 from naysay.cluster.folders import RESULT, File, Paths, Shard, Work, find_shards, open_work
-from naysay.cluster.prepare import NameTexts, Naming, count_labels, cut, name_classes, prepare, write_shard
+from naysay.cluster.prepare import NameTexts, Naming, count_labels, cut, find_centre, name_classes, prepare, write_shard
 from naysay.cluster.rounds import Recipe, Rounds, share_labels
 from naysay.cluster.search import Search, find_neighbors, group
 from naysay.errors import InputError, unknown
@@ -167,7 +167,7 @@ def flow(run: Run, name_texts: NameTexts | None) -> Account:
         recipe = Recipe(run.n, k, n_classes, sharing.scheme, sharing.alpha, gamma, *files, 0, run.n)
         shared = share_labels(run.ray, run.crew, run.work, recipe, sharing, run.checkpoint_every)
         if gamma is not None:
-            warn_unless_fits(gamma, torch.from_numpy(shared.nearest), torch.from_numpy(shared.effective), k)
+            warn_unless_fits(gamma, torch.from_numpy(shared.spread), torch.from_numpy(shared.effective), k)
     write = partial(write_shard, out=run.work.folder.parent, comp=comp, shared=shared.files, classes=naming.names)
     described = merge(run.crew.each(write, run.shards, "writing shards"))
     heard = float(torch.from_numpy(shared.effective).median())
@@ -210,7 +210,9 @@ def _prepare(run: Run, naming: Naming) -> tuple[list[File], list[File]]:
 
 
 def _prepare_one(work: Work, shards: Sequence[Shard], settings: Settings, naming: Naming, at: int) -> None:
-    prepare(shards[at], work.rows(at), work.comp(at), settings.sharing.metric, naming, settings.contradictions)
+    metric = settings.sharing.metric
+    centre = find_centre(shards[0], metric)  # one for all, or distances between shards would not be distances
+    prepare(shards[at], work.rows(at), work.comp(at), metric, naming, settings.contradictions, centre)
 
 
 def _find_graph(run: Run, rows: Sequence[File], k: int) -> tuple[list[File], dict[str, Any]]:

@@ -10,7 +10,7 @@ The result is a Parquet file for every shard, with an id and not_CLASS for every
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -83,16 +83,29 @@ def name_classes(
     return Naming(names, number)
 
 
-def prepare(shard: Shard, rows: Path, comp: Path, metric: str, naming: Naming, contradictions: Contradictions) -> None:
+def find_centre(shard: Shard, metric: str) -> Any:
+    """What to take away from all rows before they are rounded to float32, by those of one shard; None for nothing."""
+    return None if shard.column is not None else open_rows(read_npy(shard.path), metric).centred().centre
+
+
+def prepare(
+    shard: Shard,
+    rows: Path,
+    comp: Path,
+    metric: str,
+    naming: Naming,
+    contradictions: Contradictions,
+    centre: Any = None,
+) -> None:
     """Check the shard, write its rows to the file `rows` where they must change, and at last its labels to `comp`."""
     if shard.column is not None:
         read = _convert(shard.path, _features(shard, shard.column), lambda block: open_rows(block, metric).read())
         _write(rows, shard.rows, shard.width, read)
     else:
         array = read_npy(shard.path)
-        source = open_rows(array, metric, shard.name)
+        source = replace(open_rows(array, metric, shard.name), centre=centre)
         parts = (source.read(slice(start, start + PART)).numpy() for start in range(0, shard.rows, PART))
-        if metric == "euclidean" and array.dtype == np.float32 and array.flags.c_contiguous:
+        if metric == "euclidean" and array.dtype == np.float32 and array.flags.c_contiguous and centre is None:
             deque(parts, maxlen=0)  # reading is checking
         else:
             _write(rows, shard.rows, shard.width, parts)

@@ -57,7 +57,7 @@ class Recipe:
 class Rounds:
     """The labels after the last round, in files; the rounds done, the largest change in the last, the seconds of each.
 
-    effective, nearest: of each row (n,), from the weights and the graph.
+    effective, spread: of each row (n,), from the weights and the graph.
     """
 
     files: Sequence[File]
@@ -65,7 +65,7 @@ class Rounds:
     change: float
     seconds: list[float]
     effective: Any
-    nearest: Any
+    spread: Any
 
 
 def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Sharing, checkpoint_every: int) -> Rounds:
@@ -75,7 +75,7 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Shari
     recipes = [ray.put(replace(whole, first=first, last=last)) for first, last in spans]
     duties = list(zip(team, recipes, strict=True))
     with crew.timed("loading the graph"):
-        spreads = ray.get([worker.call.remote(spread, recipe) for worker, recipe in duties])
+        heard = ray.get([worker.call.remote(hear, recipe) for worker, recipe in duties])
     state = work.read(STATE) or {"round": 0, "change": 0.0, "files": whole.comp}
     labels = [worker.call.remote(read_run, state["files"], *span) for worker, span in zip(team, spans, strict=True)]
     seconds = []
@@ -99,18 +99,18 @@ def share_labels(ray: Any, crew: Crew, work: Work, whole: Recipe, sharing: Shari
                     shutil.rmtree(folder)
             if _converged(state, tol):
                 break
-    effective, nearest = (np.concatenate(parts) for parts in zip(*spreads, strict=True))
-    return Rounds(state["files"], state["round"], state["change"], seconds, effective, nearest)
+    effective, spread = (np.concatenate(parts) for parts in zip(*heard, strict=True))
+    return Rounds(state["files"], state["round"], state["change"], seconds, effective, spread)
 
 
 def _converged(state: dict[str, Any], tol: float | None) -> bool:
     return tol is not None and state["round"] > 0 and state["change"] <= tol
 
 
-def spread(recipe: Recipe) -> tuple[Any, Any]:
-    """How many neighbours each row of a part in effect listens to, and the squared distance to its nearest (m,)."""
+def hear(recipe: Recipe) -> tuple[Any, Any]:
+    """How many neighbours each row of a part in effect listens to, and its last distance less its first (m,)."""
     part = _made(recipe)
-    return part.effective, part.nearest
+    return part.effective, part.spread
 
 
 def step(recipe: Recipe, *labels: Any) -> tuple[Any, float]:
@@ -125,7 +125,7 @@ class Part:
         from naysay.augmentation import kernel_cpu
 
         self.recipe, m = recipe, recipe.last - recipe.first
-        indices, damped, self.effective, self.nearest = _read_graph(recipe)
+        indices, damped, self.effective, self.spread = _read_graph(recipe)
         # neighbours in other parts are left out of the walk: a row in their place has been seen
         here, mine = indices[:, : kernel_cpu.FOLLOWED] - recipe.first, np.arange(m, dtype=np.int32)[:, None]
         here = np.where((here >= 0) & (here < m), here, mine)
@@ -163,10 +163,10 @@ _made = lru_cache(maxsize=1)(Part)
 
 
 def _read_graph(recipe: Recipe) -> tuple[Any, Any, Any, Any]:
-    """Indices and damped weights (m, k) of the rows; of each its effective neighbours and its nearest distance (m,)."""
+    """Indices and damped weights (m, k) of the rows; of each its effective neighbours and its spread (m,)."""
     first, last, m = recipe.first, recipe.last, recipe.last - recipe.first
     indices, damped = np.empty((m, recipe.k), np.int32), np.empty((m, recipe.k), np.float32)
-    effective, nearest = np.empty((2, m), np.float32)
+    effective, spread = np.empty((2, m), np.float32)
     weigh = get(recipe.scheme).weigh
     assert weigh is not None, "a scheme that shares nothing has no rounds"
     for path, start, rows in recipe.graph:
@@ -178,5 +178,6 @@ def _read_graph(recipe: Recipe) -> tuple[Any, Any, Any, Any]:
         at = slice(max(0, start - first), max(0, start - first) + len(distances))
         W = weigh(distances, recipe.gamma)
         indices[at], damped[at] = found.indices[some].numpy(), (W * (1 - recipe.alpha)).numpy()
-        effective[at], nearest[at] = effective_neighbors(W).numpy(), distances[:, 0].numpy()
-    return indices, damped, effective, nearest
+        effective[at] = effective_neighbors(W).numpy()
+        spread[at] = (distances[:, -1] - distances[:, 0]).numpy()
+    return indices, damped, effective, spread

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from naysay import decoding, neighbors, selection
+from naysay import decoding, losses, neighbors, selection
 from naysay.augmentation import Sharing, share
 from naysay.augmentation.weights import by_rank
 from naysay.decoding import NeighborDecoder, choose_k
@@ -116,25 +116,24 @@ class ComplementaryClassifier(_Complementary):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Logits (n, K); with two classes, as scikit-learn has it, the second's minus the first's (n,)."""
-        logits = self._logits(X).numpy()
-        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+        """Scores (n, K), logits where the loss has them; with two classes, as scikit-learn has it, one (n,)."""
+        scores = self._scores(X).numpy()
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability (n, K) of each of `classes_`."""
-        logits = self._logits(X).numpy().astype(np.float64)
-        odds = np.exp(logits - logits.max(1, keepdims=True))
-        probabilities: NDArray[np.float64] = odds / odds.sum(1, keepdims=True)
+        scores = self._scores(X)
+        probabilities: NDArray[np.float64] = losses.probabilities(self.predictor_.config.loss, scores).numpy()
         return probabilities
 
     def _numbers(self, X: Any) -> torch.Tensor:
-        logits = self._logits(X)
-        return self.predictor_.decode(logits) if len(self.classes_) > 2 else logits.argmax(1)
+        return self._scores(X).argmax(1)
 
-    def _logits(self, X: Any) -> torch.Tensor:
+    def _scores(self, X: Any) -> torch.Tensor:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, allow_nd=True, dtype=NUMBERS)
-        return self.predictor_.logits(X).cpu()[:, : len(self.classes_)]
+        logits = self.predictor_.logits(X)
+        return self.predictor_.scores(logits).cpu()[:, : len(self.classes_)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 Everything here decides the weights (with the data, the labels and T); where the run happens (devices, folder) is no
 part of it. The first settings are the loop's and every recipe's; those of the model and of what is fed are for recipes
 that learn a classifier; `options` are the recipe's own (see `naysay.learning.recipes`). The defaults train a table or
-small images in seconds; `PAPER` holds what Lin et al. 2023 use for images.
+small images in seconds; `PAPER` holds what Lin et al. 2023 use for images, as far as they say.
 """
 
 import dataclasses

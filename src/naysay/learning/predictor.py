@@ -51,6 +51,14 @@ class Predictor:
         """Class numbers (n,) of logits (n, K), as the loss asks: the largest, or for cpe-* the nearest row of T."""
         return losses.predict(self.config.loss, logits, self.T)
 
+    def scores(self, logits: Tensor) -> Tensor:
+        """Scores of the classes (n, K) of logits (n, K), as the loss means them; the largest is the prediction."""
+        return losses.scores(self.config.loss, logits, self.T)
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """Probabilities of the classes (n, K) of logits (n, K), in float64; the largest is the prediction."""
+        return losses.probabilities(self.config.loss, self.scores(logits))
+
     def _inputs(self, x: Any) -> Iterator[Tensor]:
         x = as_inputs(x)
         if input_shape(x) != self.shape:

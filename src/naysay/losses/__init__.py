@@ -25,10 +25,12 @@ __all__ = [
     "nearest_row",
     "predict",
     "prepare",
+    "probabilities",
+    "scores",
     "trainable_transition",
 ]
 
-_FWD, _THROUGH = surrogate.forward_correction, estimates.decode_through
+_FWD, _THROUGH, _SIMPLEX = surrogate.forward_correction, estimates.score_through, estimates.onto_simplex
 _RISKS, _INVERSE = unbiased.class_risks, unbiased.ordinary_weights
 _ROWS: tuple[Loss, ...] = (
     Separable("pc", "Ishida et al. 2017", pairwise.comparison, saturates=True),
@@ -45,9 +47,18 @@ _ROWS: tuple[Loss, ...] = (
     PerInstance("mcl-mae", "Feng et al. 2020", multiple.absolute, saturates=True),
     PerInstance("mcl-exp", "Feng et al. 2020", multiple.exponential, saturates=True),
     PerInstance("mcl-log", "Feng et al. 2020", multiple.logarithmic, takes_eps=True),
-    Separable("cpe-i", "Lin & Lin 2023", estimates.direct, decode=estimates.decode_direct),
-    Separable("cpe-f", "Lin & Lin 2023", _FWD, uses_T=True, takes_eps=True, decode=_THROUGH),
-    Separable("cpe-t", "Lin & Lin 2023", _FWD, uses_T=True, learns_T=True, takes_eps=True, decode=_THROUGH),
+    Separable("cpe-i", "Lin & Lin 2023", estimates.direct, score=estimates.score_direct, normalise=_SIMPLEX),
+    Separable("cpe-f", "Lin & Lin 2023", _FWD, uses_T=True, takes_eps=True, score=_THROUGH, normalise=_SIMPLEX),
+    Separable(
+        "cpe-t",
+        "Lin & Lin 2023",
+        _FWD,
+        uses_T=True,
+        learns_T=True,
+        takes_eps=True,
+        score=_THROUGH,
+        normalise=_SIMPLEX,
+    ),
 )
 LOSSES = {row.name: row for row in _ROWS}
 
@@ -79,9 +90,22 @@ def compute(name: str, logits: Tensor, comp: Tensor, T: Any = None, *, eps: floa
     return loss.combine(loss.terms(logits, comp.to(logits), prepare(name, T, logits), eps).mean(0))
 
 
+def scores(name: str, logits: Tensor, T: Any = None) -> Tensor:
+    """Scores of the classes (n, K) from what a model of this loss returns: its logits; for cpe-*, how near a row of T.
+
+    The one place where outputs become classes: the largest score is the prediction, and `probabilities` keep the order.
+    """
+    return get(name).score(logits, _checked(T, logits.shape[1]).to(logits))
+
+
+def probabilities(name: str, scores: Tensor) -> Tensor:
+    """The probabilities (n, K) of classes with these scores, or of some of the classes with some of the columns."""
+    return get(name).normalise(scores.double())
+
+
 def predict(name: str, logits: Tensor, T: Any = None) -> Tensor:
     """The class (n,) that a model of this loss predicts: the largest logit, or for cpe-* the nearest row of T."""
-    return get(name).decode(logits, _checked(T, logits.shape[1]).to(logits))
+    return scores(name, logits, T).argmax(1)
 
 
 def trainable_transition(T: Any) -> TrainableTransition:

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from torch import Tensor
 
-Decode = Callable[[Tensor, Tensor], Tensor]
+Score = Callable[[Tensor, Tensor], Tensor]
 
 
 def as_given(T: Tensor) -> Tensor:
@@ -19,9 +19,14 @@ def as_given(T: Tensor) -> Tensor:
     return T
 
 
-def most_likely(logits: Tensor, T: Tensor) -> Tensor:
-    """The class (n,) with the largest logit: how all losses but cpe-* predict."""
-    return logits.argmax(1)
+def logits_themselves(logits: Tensor, T: Tensor) -> Tensor:
+    """Logits as scores of the classes (n, K): all losses but cpe-*."""
+    return logits
+
+
+def softmax(scores: Tensor) -> Tensor:
+    """The probabilities (n, K) of classes with these scores: all losses but cpe-*."""
+    return scores.softmax(1)
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class Loss(ABC):
 
     `prepare(T)` is done once, in float64, and gives what `terms` needs of T (the inverse for ure*, else T itself); it
     is then moved to the logits' dtype and device (`naysay.losses.prepare` does both). `eps` is the floor that published
-    code puts inside a logarithm.
+    code puts inside a logarithm. `score(logits, T)` says what a model's outputs mean: a score for each class, the
+    largest that of the prediction; `normalise` makes probabilities of such scores, in the same order.
     """
 
     name: str
@@ -41,7 +47,8 @@ class Loss(ABC):
     saturates: bool = False  # bounded: by the formula itself, the gradient of a confidently wrong prediction vanishes
     takes_eps: bool = False  # published code adds 1e-6 inside a logarithm
     prepare: Callable[[Tensor], Tensor] = as_given
-    decode: Decode = most_likely
+    score: Score = logits_themselves
+    normalise: Callable[[Tensor], Tensor] = softmax
 
     @abstractmethod
     def terms(self, logits: Tensor, comp: Tensor, prepared: Tensor, eps: float = 0.0) -> Tensor:

@@ -4,8 +4,9 @@
     graph.indices, graph.distances          # (n, 64) int32 and float32, squared, nearest first
 
 Distances are Euclidean between the rows as float32: the float64 sum of squared differences, rounded once to float32.
-Equal ones are ordered by index. So an exact graph depends on the features alone: not on blocks, threads, or the device.
-A row is never its own neighbour, and exact duplicates of a row are.
+Columns of float64 or whole numbers that lie far from 0 lose their middle before they are rounded. Equal distances are
+ordered by index. So an exact graph depends on the features alone: not on blocks, threads, or the device. A row is never
+its own neighbour, and exact duplicates of a row are.
 """
 
 import os
@@ -37,7 +38,7 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
     """
     if method not in METHODS:
         raise unknown("method", method, METHODS)
-    rows = open_rows(features, metric)
+    rows = open_rows(features, metric).centred()
     check_k(k, len(rows) - 1, f"the number of other rows of {len(rows)}")
     device = rows.numbers.device
     if device.type == "cuda":
@@ -73,7 +74,8 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
 
 def query(features: Any, new: Any, k: int, metric: str = "euclidean") -> Graph:
     """The exact k nearest rows of `features` (n, d) to each row of `new` (m, d): a graph of m rows pointing into n."""
-    rows, asking = open_rows(features, metric), open_rows(new, metric, "new")
+    rows = open_rows(features, metric).centred()
+    asking = replace(open_rows(new, metric, "new"), centre=rows.centre)
     if rows.d != asking.d:
         raise InputError(f"new must have the {rows.d} columns that features has; got {asking.d}.")
     device = rows.numbers.device

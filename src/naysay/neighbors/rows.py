@@ -1,11 +1,14 @@
 """What a caller may give as features, and the float32 rows that the searches take.
 
 Cosine neighbours are the Euclidean ones of rows of length 1: |a - b|^2 = 2 - 2 cos(a, b). One search serves both.
+
+A float32 has 24 bits: of a time in seconds, 1.7e9 give or take a day, it keeps hours and loses minutes. What all rows
+have in common is no distance, so it is taken away from numbers of more bits before they are rounded.
 """
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,6 +19,8 @@ from naysay.neighbors.graph import METRICS
 
 MAX_ROWS = 2**31 - 1
 PART = 65536  # rows checked and normalised at once
+WIDE = (torch.float64, torch.int64, torch.int32)  # numbers that float32 cannot hold
+FAR = 4  # spreads of a column from 0, beyond which its middle is taken away
 Found = tuple[Tensor, Tensor]  # what a search gives: int32 indices, float32 squared distances; nearest first
 
 
@@ -26,6 +31,7 @@ class Rows:
     numbers: Tensor
     unit: bool = False
     name: str = "features"
+    centre: Tensor | None = None  # (d,) float64, taken away from every row
 
     def __len__(self) -> int:
         """The number of rows, n."""
@@ -38,25 +44,41 @@ class Rows:
 
     def read(self, which: slice | Tensor = slice(None)) -> Tensor:
         """The rows `which` as float32, of length 1 for the cosine metric; copied only if changed."""
-        rows = self.numbers[which].to(torch.float32).contiguous()
+        given = self.numbers[which]
+        if self.centre is None:
+            rows = given.to(torch.float32).contiguous()
+        else:
+            rows = torch.empty(given.shape, dtype=torch.float32, device=given.device)
         unit = torch.empty_like(rows) if self.unit else rows
         for start in range(0, len(rows), PART):
             part = rows[start : start + PART]
+            if self.centre is not None:
+                part.copy_(given[start : start + PART].double() - self.centre.to(given.device))
             bad = ~part.isfinite().all(1)
             if bool(bad.any()):
                 where = self._number(which, start + int(bad.nonzero()[0]))
                 got = f"NaN, inf or more than 3.4e38 in row {where}"
                 raise InputError(f"{self.name} must be finite float32 numbers; got {got}.")
             if self.unit:
-                lengths = part.double().square().sum(1, keepdim=True).sqrt()
+                exact = given[start : start + PART].double().contiguous()
+                lengths = exact.square().sum(1, keepdim=True).sqrt()
                 if not bool((lengths > 0).all()):
                     where = self._number(which, start + int((lengths[:, 0] == 0).nonzero()[0]))
                     raise InputError(
                         f"{self.name} must have no all-zero row for the cosine metric, which needs a direction; "
                         f"got row {where}."
                     )
-                unit[start : start + PART] = part.double() / lengths
+                unit[start : start + PART] = exact / lengths
         return unit
+
+    def centred(self) -> Self:
+        """The same rows, less the middle of columns that lie far from 0, where their numbers have the bits for it."""
+        if self.unit or self.numbers.dtype not in WIDE:
+            return self
+        # a sample's own numbers, so that whole numbers stay whole
+        low, middle, high = _sorted_sample(self.numbers).double()
+        far = (middle.abs() > FAR * (high - low)) & middle.isfinite()
+        return replace(self, centre=torch.where(far, middle, 0)) if bool(far.any()) else self
 
     def _number(self, which: slice | Tensor, place: int) -> int:
         return int(torch.arange(len(self))[which][place])
@@ -86,6 +108,13 @@ def check_k(k: int, available: int, what: str) -> None:
         raise InputError(f"k must be between 1 and {available}, {what}; got {k}.")
 
 
+def _sorted_sample(numbers: Tensor) -> Tensor:
+    """The 5, 50 and 95 % places (3, d) of each column of a few hundred rows."""
+    sample = numbers[:: max(1, len(numbers) // 256)].sort(0).values
+    last = len(sample) - 1
+    return sample[[last // 20, last // 2, last - last // 20]]
+
+
 def _as_tensor(features: Any, name: str) -> Tensor:
     array = np.asarray(features)
     if array.dtype.kind not in "fiub":
@@ -93,7 +122,8 @@ def _as_tensor(features: Any, name: str) -> Tensor:
         raise InputError(f"{name} must be a dense (n, d) matrix of numbers; got {got}.")
     # torch has no such numbers, or no such strides
     if not array.dtype.isnative or array.itemsize > 8 or array.dtype.kind == "u" or min(array.strides, default=0) < 0:
-        array = array.astype(np.float32)
+        wide = array.itemsize > 4 or (array.itemsize == 4 and array.dtype.kind != "f")
+        array = array.astype(np.float64 if wide else np.float32)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nor written to
         return torch.from_numpy(array)

@@ -11,8 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay import selection
-from naysay.learning import Predictor
 from naysay.reading import Labelled
 from naysay.report import project_2d
 from naysay.runs.fit import Fitted
@@ -25,20 +23,11 @@ LABELS = 8  # labels of an item that are shown
 Arrays = dict[str, NDArray[Any]]
 
 
-def probabilities(predictor: Predictor, logits: Tensor) -> Tensor:
-    """Class probabilities (n, K); for cpe-i, whose outputs estimate the labels, of the classes that explain them."""
-    p = logits.double().softmax(1)
-    if predictor.config.loss != "cpe-i":
-        return p.float()
-    behind = selection.ordinary(p.cpu(), None if predictor.T is None else predictor.T.cpu()).clamp_min(0)
-    return (behind / behind.sum(1, keepdim=True)).float()
-
-
 def account(fitted: Fitted, data: Labelled) -> Arrays:
     """The arrays of the report, of the chosen attempt's training rows."""
     attempt, rows = fitted.chosen, fitted.rows
     logits = attempt.predictor.logits(data.items.x[rows.numpy()]).cpu()
-    p, predicted = probabilities(attempt.predictor, logits), attempt.predictor.decode(logits).cpu()
+    p, predicted = attempt.predictor.probabilities(logits).float(), attempt.predictor.decode(logits).cpu()
     given = data.comp[rows]
     best, second = p.topk(2, dim=1).values.unbind(1)
     plane = project_2d(fitted.space.features[rows.numpy()], POINTS, fitted.settings.config.seed)

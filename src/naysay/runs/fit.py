@@ -178,7 +178,8 @@ def _confidence(x: Any, given: Tensor, shared: Tensor) -> Observer:
     labelled = given.sum(1) > 0
 
     def observe(snapshot: Snapshot) -> dict[str, float]:
-        p = snapshot.predictor.logits(looked).softmax(1).cpu()
+        logits = snapshot.predictor.logits(looked)
+        p = snapshot.predictor.probabilities(logits).cpu()
         return {
             "confidence_seen": float((p * given).sum(1)[labelled].mean()),
             "confidence_augmented": float((p * shared).sum(1).mean()),

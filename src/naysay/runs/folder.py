@@ -24,7 +24,7 @@ from naysay import report as page
 from naysay.errors import InputError
 from naysay.learning import Predictor, environment
 from naysay.reading import Labelled, Oracle
-from naysay.runs.account import account, probabilities
+from naysay.runs.account import account
 from naysay.runs.fit import Fitted
 from naysay.runs.report import build
 from naysay.runs.results import plain, results, verdict
@@ -141,4 +141,4 @@ class Run:
     def predict(self, x: Any) -> tuple[Tensor, Tensor]:
         """Class numbers (n,) and probabilities (n, K) of rows `x` as they were given for training."""
         logits = torch.cat([self.predictor.logits(x[start : start + BLOCK]).cpu() for start in range(0, len(x), BLOCK)])
-        return self.predictor.decode(logits), probabilities(self.predictor, logits)
+        return self.predictor.decode(logits), self.predictor.probabilities(logits).float()

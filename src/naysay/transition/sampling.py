@@ -15,10 +15,12 @@ from naysay.seeds import torch_stream
 from naysay.transition.matrices import validate
 
 
-def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bool = False) -> Tensor:
-    """Class numbers (n, n_labels) named as wrong, row i drawn from T[y_true[i]], none twice unless `replace`.
+def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bool = True) -> Tensor:
+    """Class numbers (n, n_labels) named as wrong, those of row i drawn from T[y_true[i]] one by one.
 
-    Without replacement, label after label is drawn in proportion to what T leaves (as one would with an urn).
+    Draws are independent, as annotators are: a class may be named twice, and the labels of class y have the mean T[y],
+    which the unbiased estimates and SCEL rest on. With `replace` False none is named twice: label after label is drawn
+    in proportion to what T leaves (as one would with an urn), and the mean of several is flatter than T[y].
     """
     T = validate(T)
     y_true = torch.as_tensor(y_true, dtype=torch.int64)
@@ -26,7 +28,7 @@ def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bo
         raise InputError(f"y_true must be (n,) class numbers 0 to {len(T) - 1}, as T has {len(T)} rows.")
     fewest = int((T > 0).sum(1).min())
     if n_labels < 1 or (not replace and n_labels > fewest):
-        can = f"1 to {fewest}, the classes T can name for every true class"
+        can = "at least 1" if replace else f"1 to {fewest}, the classes T can name for every true class"
         raise InputError(f"n_labels must be {can}; got {n_labels}.")
     generator = torch_stream(seed, "complementary labels")
     if replace or n_labels == 1:
