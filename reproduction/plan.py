@@ -82,7 +82,7 @@ def make(
     ready: list[Wanted] = []
     absent: dict[str, list[Wanted]] = {}
     lacking: dict[str, list[Wanted]] = {}
-    for run in sorted(runs, key=lambda run: run.key not in stale):
+    for run in runs:
         if run.key in recorded and run.key not in stale:
             continue
         name, way_out = str(run.values["dataset"]), _encoder_lacks(run, place)

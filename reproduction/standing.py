@@ -2,9 +2,8 @@
 
 A place takes its full runs where all of them are recorded; else its quick runs, marked; else those full runs that there
 are, marked; else those quick runs that there are. A place without any is missing, never zero. A run whose record was
-made before a repair (`versions`) stands with it, marked stale. Among the settings of the
-grid (`show.choose.over`) each seed is represented by the one with the best `show.choose.by`, which no ordinary label
-enters.
+made before a repair (`versions`) stands with it, marked stale. Among the settings of the grid (`show.choose.over`) each
+seed is represented by the one with the best `show.choose.by`, which no ordinary label enters.
 """
 
 import math
