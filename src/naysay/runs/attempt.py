@@ -47,14 +47,15 @@ class Ground:
 class Model:
     """The labels that a scheme made of those of the training rows, what became of them, and the model trained on them.
 
-    turned: the part of rows whose least named class the class shares change, or would if even ones were stated.
+    turned: the part of rows whose least named class the class shares change, or would if even ones were stated; None
+    where nothing is shared.
     oracle: what the truth, where it is known, says of the labels.
     """
 
     ground: Ground
     shared: Tensor
     sharing: Report
-    turned: float
+    turned: float | None
     trained: Trained
     oracle: dict[str, float]
     seconds: float
@@ -172,7 +173,7 @@ def learn(
         processes=processes,
     )
     figures = {} if oracle is None else oracle.of_labels(part.rows, shared)
-    return Model(ground, shared, sharing, turned or 0.0, trained, figures, time.perf_counter() - started)
+    return Model(ground, shared, sharing, turned, trained, figures, time.perf_counter() - started)
 
 
 def _mean(of: Sequence[Mapping[str, Any]], weights: Sequence[int]) -> Figures:

@@ -55,14 +55,17 @@ def caveats(fitted: Fitted) -> list[str]:
 
 def by_shares(fitted: Fitted) -> list[str]:
     """What class shares did, or would have done where nobody stated any and the labels cannot tell them."""
-    stated, turned = fitted.settings.sharing.class_shares, percent(fitted.kept.turned)
+    stated, turned = fitted.settings.sharing.class_shares, fitted.kept.turned
     if stated is not None:
         how = "even" if isinstance(stated, str) else "as stated"
-        return [f"Class shares were taken to be {how}: that gave {turned} of the items another least named class."]
+        did = "nothing is shared, so they changed nothing"
+        did = did if turned is None else f"that gave {percent(turned)} of the items another least named class"
+        return [f"Class shares were taken to be {how}: {did}."]
     if not shares_unknown(fitted.audit):
         return []
     asked = "The labels favour some classes, and how common the classes are was not stated"
-    return [f"{asked}; if they are even, {turned} of the items should be read otherwise: state it with class_shares=."]
+    would = "" if turned is None else f"; if they are even, {percent(turned)} of the items should be read otherwise"
+    return [f"{asked}{would}: state it with class_shares=."]
 
 
 def _lead(gains: Mapping[str, Comparison], told: bool) -> str:
