@@ -3,6 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -202,3 +203,55 @@ def test_scikit_learns_own_checks_pass_but_for_those_argued(estimator):
     assert not failed
     assert still_failing == set(expected), "these checks pass now: take them off the list"
     assert len(outcomes) > 40
+
+
+def popular(n=500, seed=0):
+    """Rows of four classes, apart, whose labels name two of them far more often than the others."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % 4)
+    x = (3 * np.eye(4)[y] + rng.normal(0, 0.6, (n, 4))).astype(np.float32)
+    weights = np.tile([30.0, 10, 1, 0.2], (4, 1)) * (1 - np.eye(4))
+    return x, y, transition.sample(y, weights / weights.sum(1, keepdims=True), 1, seed).numpy()[:, 0]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [ComplementaryClassifier(epochs=15), ComplementaryKNeighbors(n_neighbors=16), LabelAugmenter()],
+    ids=repr,
+)
+def test_class_shares_put_popular_labels_right(estimator):
+    x, y, named = popular()
+
+    def right(known):
+        model = clone(estimator).set_params(class_shares=known, classes=range(4)).fit(x, named)
+        found = model.transduction_ if isinstance(model, LabelAugmenter) else model.predict(x)
+        return float((found == y).mean())
+
+    assert right("even") > 0.8
+    assert right("even") > right(None) + (0.01 if isinstance(estimator, LabelAugmenter) else 0.1)
+    assert right([0.25] * 4) == right("even")
+
+
+def test_T_may_be_given_estimated_or_popular_and_judges():
+    x, _, named = popular()
+    popularity, comp = transition.popularity, labels.from_indices(named, 4)
+    for asked, judge in ((None, None), ("popularity", popularity(comp)), (popularity(comp), popularity(comp))):
+        model = ComplementaryKNeighbors(16, transition=asked, classes=range(4)).fit(x, named)
+        assert (model.judged_by_ is None) if judge is None else torch.equal(model.judged_by_, judge)
+    estimated = ComplementaryKNeighbors(16, transition="estimated", classes=range(4)).fit(x, named)
+    assert float((estimated.judged_by_ - popularity(comp)).abs().max()) < 0.3
+    assert not torch.equal(estimated.judged_by_, popularity(comp))
+    # who states class shares expects uneven naming, and is judged by it
+    assert torch.equal(
+        ComplementaryKNeighbors(16, class_shares="even", classes=range(4)).fit(x, named).judged_by_, popularity(comp)
+    )
+    with pytest.raises(InputError, match=r"unknown transition 'populrity'.*popularity"):
+        ComplementaryClassifier(transition="populrity").fit(x, named)
+
+
+def test_settings_of_class_shares_and_T_are_searched_by_scikit_learn():
+    x, _, named = popular()
+    grid = {"class_shares": [None, "even"], "transition": [None, "popularity"], "n_neighbors": [8, 16]}
+    search = GridSearchCV(ComplementaryKNeighbors(classes=range(4)), grid, cv=3).fit(x, named)
+    assert len(search.cv_results_["params"]) == 8
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -255,3 +255,58 @@ def test_the_confidence_that_a_run_shows_is_in_classes_also_where_a_loss_estimat
     settings = runs.Settings(Config(loss="cpe-i", epochs=15), ("dms",))
     fitted = runs.fit(data, settings, progress=False, tell=lambda line: None)
     assert fitted.chosen.history[-1]["confidence_seen"] < 0.2
+
+
+def popular_digits(n=600, seed=0):
+    """Digits whose labels name some classes far more often than others."""
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    weights = np.tile(np.array([20, 1, 1, 8, 1, 4, 1, 1, 2, 1.0]), (10, 1)) * (1 - np.eye(10))
+    y = bunch.target[:n]
+    comp = labels.from_indices(transition.sample(y, weights / weights.sum(1, keepdims=True), 1, seed), 10)
+    items = Items(np.arange(n).astype(str).astype(object), bunch.data[:n].astype(np.float32))
+    return runs.Labelled(items, comp, tuple(map(str, range(10)))), y
+
+
+def test_stated_class_shares_correct_what_is_trained_on_and_are_told(tmp_path):
+    data, y = popular_digits()
+    settings = runs.Settings(Config(epochs=2), ("dms",), folds=1)
+    plain = runs.fit(data, settings, tell=quiet)
+    stated = runs.fit(data, replace(settings, sharing=replace(settings.sharing, class_shares="even")), tell=quiet)
+    right = [float((fitted.kept.shared.argmin(1).numpy() == y).mean()) for fitted in (plain, stated)]
+    assert right[1] > right[0] + 0.1
+    # corrected labels are uniform ones on average, whatever was named
+    assert torch.allclose(stated.kept.shared.mean(0), torch.full((10,), 0.1), atol=1e-5)
+    assert stated.kept.turned == pytest.approx(plain.kept.turned)
+    turned = f"{100 * plain.kept.turned:.1f} %"
+    asks = "The labels favour some classes, and how common the classes are was not stated; if they are even, "
+    assert f"{asks}{turned} of the items should be read otherwise: state it with class_shares=." in verdict(plain)
+    took = "Class shares were taken to be even: that gave "
+    assert f"{took}{turned} of the items another least named class." in verdict(stated)
+    about = runs.write(stated, data, tmp_path / "RUN", command="test")
+    assert about["settings"]["class_shares"] == "even"
+
+
+def test_an_accuracy_that_labels_cannot_tell_is_told_nowhere(tmp_path):
+    data, _ = popular_digits()
+    fitted = runs.fit(data, runs.Settings(Config(epochs=2), folds=1), tell=quiet)
+    assert fitted.chosen.accuracy.value is None
+    about = runs.write(fitted, data, tmp_path / "RUN", command="test")
+    assert "The accuracy cannot be told: " in about["verdict"]
+    assert "points" not in about["verdict"]
+    assert [row["estimate"] for row in about["results"]] == [None, None]
+    assert all(row["why_not"] and row["chosen_minus_this"] is None for row in about["results"])
+    page = (tmp_path / "RUN" / "report.html").read_text()
+    assert "How many of the items are classified rightly cannot be told from these labels: " in page
+    assert "Estimated accuracy on the held-out rows" not in page
+
+
+def test_labels_that_follow_no_uniform_naming_are_not_judged_by_it():
+    data, _ = popular_digits()
+    fitted = runs.fit(data, runs.Settings(Config(epochs=2), ("dms",), folds=1, assume="uniform"), tell=quiet)
+    assert fitted.chosen.accuracy.value is None
+    assert fitted.chosen.accuracy.why_not == "the labels do not follow the T that the estimate assumes"
+    assert fitted.T is None
+    popular = runs.fit(data, runs.Settings(Config(epochs=1), ("none",), folds=1, assume="popularity"), tell=quiet)
+    assert torch.equal(popular.T, transition.popularity(data.comp))
