@@ -1,4 +1,7 @@
-"""`make bench`: neighbours, propagation, training and engines against peers here; JSON lines in benchmarks/results/."""
+"""`make bench`: neighbours, propagation, training and engines against peers here; JSON lines in benchmarks/results/.
+
+`python -m benchmarks estimates [...]` instead asks how many estimated accuracies hold the truth (`estimates.py`).
+"""
 
 import subprocess
 import sys
@@ -16,6 +19,7 @@ STEPS = (
 
 if __name__ == "__main__":
     RESULTS.mkdir(exist_ok=True)
-    for script, *arguments in STEPS:
+    asked = (("estimates.py", *sys.argv[2:]),) if sys.argv[1:2] == ["estimates"] else STEPS
+    for script, *arguments in asked:
         print(f"\n{script}", flush=True)
         subprocess.run([sys.executable, str(HERE / script), *arguments], check=True)

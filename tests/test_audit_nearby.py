@@ -242,7 +242,7 @@ def test_too_few_labelled_items_are_said_to_be_too_few():
 
 def test_a_class_that_nobody_names_is_nobodys_likely_class():
     shared = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.2, 0.8, 0.0]])
-    likely, clear, _ = likely_classes(shared, _lift(shared, np.array([0.6, 0.4, 0.0]), 64))
+    likely, clear = likely_classes(shared, _lift(shared, np.array([0.6, 0.4, 0.0]), 64))
     assert likely.tolist() == [0, -1, 0]
     assert not clear[1]
 

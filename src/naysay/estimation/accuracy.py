@@ -3,7 +3,15 @@
 The unbiased estimate of the accuracy needs the inverse of T (`naysay.selection`). The further naming is from even, the
 worse T's condition, and the more an error of a label, or of T, weighs: with a language model's labels the standard
 error is 30 points and more, even if T is known. A number that wide tells nothing, and is not given. Neither is one
-under a T that the labels themselves reject (`matrix.rejects`).
+under a T that the labels themselves reject (`matrix.rejects`), nor where naming is so far from even that likely classes
+are often mistaken, and T with them.
+
+What weighs most is T's diagonal: with K classes an error of 1 % in the noise moves the estimate by K - 1 points. So the
+noise is found by likelihood (`naysay.estimation.noise`), and its interval is a part of the error.
+
+How many hold, by `python -m benchmarks estimates`:
+
+MEASURED
 """
 
 import math
@@ -13,14 +21,15 @@ import torch
 from torch import Tensor
 
 from naysay import labels, selection
-from naysay.errors import InputError
 from naysay.estimation.neighborhood import Estimate
 from naysay.seeds import torch_stream
-from naysay.statistics import SMALL, Z95, Fit
-from naysay.transition import solve
+from naysay.statistics import MEDIUM, SMALL, Fit
+from naysay.transition.matrices import LARGEST_CONDITION
 
-WIDEST = 0.1  # a standard error beyond which a number tells nothing: two of them each way are 40 points
+WIDEST = 0.15  # a standard error beyond which a number tells nothing: two of them each way are 60 points
 DRAWS = 200  # of T within its errors
+ONE = 0.6827  # the share of a normal distribution within one standard error
+INTERVAL = 2.0  # standard errors from the likeliest noise to the ends of its interval
 
 
 @dataclass(frozen=True)
@@ -42,43 +51,65 @@ def estimate_accuracy(
 ) -> Accuracy:
     """The accuracy of predictions (n,), logits or classes, on rows with labels `comp` (n, K) that no model was shown.
 
-    found: the estimate of T, from other rows; None assumes uniform labels. rejected: the test of T on held-out labels.
+    found: the estimate of T, from other rows; None assumes uniform labels. rejected: a test of T by other labels than
+    those it was made from; without one, its own.
     """
+    predicted = torch.as_tensor(predicted)
+    fit = rejected if rejected is not None or found is None else found.follows
     if found is not None and not found.told:
-        return Accuracy(None, None, math.nan, math.nan, "neighbours say nothing about how labels come about")
-    if rejected is not None and rejected.effect_low > SMALL:
-        return Accuracy(None, None, math.nan, math.nan, "the labels do not follow the T that the estimate assumes")
-    T = None if found is None else found.T
-    try:
-        judged = selection.ure_accuracy(predicted, comp, T)
-    except InputError:
-        return Accuracy(None, None, math.nan, math.inf, "labels this uneven do not tell one class from another")
+        return _untold("neighbours say nothing about how labels come about")
+    if fit is not None and fit.effect_low > SMALL:
+        return _untold("the labels do not follow the T that the estimate assumes")
+    uneven = found is not None and found.even is not None and found.even.effect_low > MEDIUM
+    if found is not None and (uneven or not _has_inverse(found.T)):
+        return _untold("labels this uneven do not tell one class from another")
+    judged = selection.ure_accuracy(predicted, comp, None if found is None else found.T)
+    error = _labels_error(judged, comp, found)
     spread = 0.0 if found is None else _spread(predicted, comp, found, seed)
-    error = math.hypot(judged.standard_error, spread)
-    if not error <= WIDEST:
-        return Accuracy(None, None, judged.standard_error, spread, "labels this uneven leave it open by too much")
-    return Accuracy(min(max(judged.value, 0.0), 1.0), error, judged.standard_error, spread)
+    both = math.hypot(error, spread)
+    if not both <= WIDEST:
+        few = _labels_error(selection.ure_accuracy(predicted, comp), comp, None) > WIDEST
+        return _untold(f"labels this {'few' if few else 'uneven'} leave it open by too much", error, spread)
+    return Accuracy(min(max(judged.value, 0.0), 1.0), both, error, spread)
+
+
+def _untold(why_not: str, labels_error: float = math.nan, transition_error: float = math.nan) -> Accuracy:
+    return Accuracy(None, None, labels_error, transition_error, why_not)
+
+
+def _has_inverse(T: Tensor) -> bool:
+    """Whether T, or every T of (m, K, K), can be solved with."""
+    return bool((torch.linalg.cond(T) < LARGEST_CONDITION).all())
+
+
+def _labels_error(judged: selection.Estimate, comp: Tensor, found: Estimate | None) -> float:
+    """The standard error by chance in the labels, with one row more that is as wrong as a row can be.
+
+    Where labels hit hardly a prediction, the few hits say little of how many there might have been.
+    """
+    worst = selection.ordinary(labels.validate(comp).double(), None if found is None else found.T).min()
+    return float(torch.cat([judged.rows, worst[None]]).std()) / math.sqrt(len(judged.rows))
 
 
 def _spread(predicted: Tensor, comp: Tensor, found: Estimate, seed: int) -> float:
-    """The standard deviation of the estimate as T varies within its errors; infinite where some such T has no use."""
+    """How far the estimate moves, in two of three cases, as T varies within its errors; infinite where T has no use."""
     comp = labels.validate(comp).double()
     predicted = predicted.argmax(1) if predicted.ndim == 2 else predicted
-    n_classes = comp.shape[1]
+    n_classes, noise = comp.shape[1], found.likeliest
+    assert noise is not None, "an estimate made now has it"
     met = torch.nn.functional.one_hot(predicted.long(), n_classes).double().T @ comp / (comp.sum(1) > 0).sum()
     generator = torch_stream(seed, "errors of T")
+    normal = torch.randn(DRAWS, n_classes + 1, n_classes, dtype=torch.float64, generator=generator)
     errors, eye = torch.tensor(found.errors, dtype=torch.float64), torch.eye(n_classes, dtype=torch.float64)
-    noise, values = found.purest, []
-    assert noise is not None, "an estimate made now has it"
-    for _ in range(DRAWS):
-        normal = torch.randn(n_classes + 1, n_classes, dtype=torch.float64, generator=generator)
-        # the diagonal errs as a whole, by what the clearest items leave open; the other entries each for itself
-        shift = float(normal[-1, 0]) * (noise.high - noise.low) / (2 * Z95)
-        diagonal = (found.T.diagonal() + shift).clamp_min(0.0)
-        other = ((found.T + errors * normal[:-1]) * (1 - eye)).clamp_min(0.0)
-        T = other / other.sum(1, keepdim=True) * (1 - diagonal)[:, None] + torch.diag(diagonal)
-        try:
-            values.append(float((solve(T, eye).T * met).sum()))
-        except InputError:
-            return math.inf
-    return float(torch.tensor(values).std())
+    # the diagonal errs as a whole, upwards and downwards by as much as the labels allow; other entries each for itself
+    whole = normal[:, -1, :1]
+    shift = whole * torch.where(whole > 0, noise.high - noise.value, noise.value - noise.low) / INTERVAL
+    diagonal = (found.T.diagonal() + shift).clamp(0.0, 1.0)
+    other = ((found.T + errors * normal[:, :-1]) * (1 - eye)).clamp_min(0.0)
+    other = other / other.sum(2, keepdim=True).clamp_min(torch.finfo(other.dtype).tiny)
+    T = other * (1 - diagonal)[:, :, None] + torch.diag_embed(diagonal)
+    if not _has_inverse(T):
+        return math.inf
+    values = (torch.linalg.inv(T).mT * met).sum((1, 2))
+    # a few of them may be anywhere, so not the root mean square
+    return float((values - (torch.linalg.inv(found.T).T * met).sum()).abs().quantile(ONE))

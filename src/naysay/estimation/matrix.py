@@ -83,7 +83,8 @@ def learn(
     *_, (P, T) = steps(torch.ones_like(held), shrinkage, step)
     after = shares.find(Z, Z, wanted, T).posterior(Z) * (Z.sum(1, keepdim=True) > 0)
     seen = (P.T @ labels_of).sum(1, keepdim=True).clamp_min(1)
-    errors = (T * (1 - T) / seen).sqrt() / (1 + shrinkage)
+    # of a mean drawn to its prior as strongly as is likeliest: by chance in the labels, and by being drawn
+    errors = (T * (1 - T) / seen / (1 + shrinkage)).sqrt()
     told = {
         "transition": tuple(tuple(row) for row in T.tolist()),
         "errors": tuple(tuple(row) for row in errors.tolist()),

@@ -1,0 +1,246 @@
+"""Honest estimates: an accuracy without truth holds its error, or is not told; noise, options and annotators are found.
+
+`python -m benchmarks estimates` asks the same of hundreds of runs.
+"""
+
+import functools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from naysay import labels, neighbors, selection, transition
+from naysay.errors import InputError
+from naysay.estimation import Votes, estimate_accuracy, estimate_transition, neighborhoods, rejects
+from naysay.estimation.noise import Noise, by_likelihood
+from naysay.statistics import Fit
+
+N, K = 3000, 6
+
+
+@functools.cache
+def blobs(n=N, k=K, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    x = torch.from_numpy(np.eye(k)[y] + rng.normal(0, 0.25, (n, k))).float()
+    return torch.from_numpy(y), neighbors.build(x, 64)
+
+
+@functools.cache
+def drawn(kind, n_labels=1):
+    """Labels of the blobs by a known T, the T, and what was estimated of it."""
+    even = transition.uniform(K)
+    T = {
+        "uniform": even,
+        "noisy": transition.noisy(even, 0.3),
+        "weak": transition.biased(K, "weak"),
+        "strong": transition.biased(K, "strong"),
+    }[kind]
+    y, graph = blobs()
+    comp = labels.from_indices(transition.sample(y, T, n_labels, 1), K)
+    return comp, T, estimate_transition(comp, graph=graph)
+
+
+def new_rows(T, wrong=0.2, n=1500):
+    """Predictions of which a share is wrong, labels by T, and the accuracy."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, K, n)
+    predicted = np.where(rng.random(n) < wrong, (y + rng.integers(1, K, n)) % K, y)
+    return (
+        torch.from_numpy(predicted),
+        labels.from_indices(transition.sample(y, T, 1, 7), K),
+        float((predicted == y).mean()),
+    )
+
+
+def certain(found, T):
+    """The estimate as if T had been told, without an error."""
+    plain = tuple(tuple(row) for row in T.tolist())
+    nothing = tuple((0.0,) * K for _ in range(K))
+    noise = float(T.diagonal().mean())
+    return replace(found, transition=plain, errors=nothing, likeliest=Noise(noise, noise, noise))
+
+
+@pytest.mark.parametrize("kind", ["uniform", "noisy", "weak"])
+def test_the_truth_lies_within_two_errors_of_the_estimate(kind):
+    _, T, found = drawn(kind)
+    predicted, comp, true = new_rows(T)
+    told = estimate_accuracy(predicted, comp, found)
+    assert abs(told.value - true) < 2 * told.standard_error
+    assert told.standard_error == pytest.approx(math.hypot(told.labels_error, told.transition_error))
+    assert 0 < told.transition_error < 0.1
+
+
+def test_a_T_without_errors_gives_the_unbiased_estimate_and_adds_none():
+    _, T, found = drawn("weak")
+    predicted, comp, _ = new_rows(T)
+    told, plain = estimate_accuracy(predicted, comp, certain(found, T)), selection.ure_accuracy(predicted, comp, T)
+    assert told.value == pytest.approx(plain.value)
+    assert told.transition_error == pytest.approx(0, abs=1e-12)
+    # one row more that is wrong: hardly any difference in 1,500
+    assert plain.standard_error < told.labels_error < 1.1 * plain.standard_error
+
+
+def test_without_an_estimate_labels_are_taken_as_uniform():
+    predicted, comp, true = new_rows(transition.uniform(K))
+    told = estimate_accuracy(predicted, comp, None)
+    assert told.value == pytest.approx(selection.ure_accuracy(predicted, comp).value)
+    assert told.transition_error == 0
+    assert abs(told.value - true) < 2 * told.standard_error
+
+
+def test_logits_and_class_numbers_tell_the_same():
+    _, T, found = drawn("noisy")
+    predicted, comp, _ = new_rows(T)
+    logits = torch.nn.functional.one_hot(predicted, K).double()
+    assert estimate_accuracy(logits, comp, found) == estimate_accuracy(predicted, comp, found)
+
+
+def test_few_labels_that_never_hit_do_not_prove_that_all_is_right():
+    _, weak, found = drawn("weak")
+    T = 0.97 * transition.uniform(K) + 0.03 * weak
+    predicted, comp, _ = new_rows(T, wrong=0.0, n=60)
+    told = estimate_accuracy(predicted, comp, certain(found, T))
+    assert selection.ure_accuracy(predicted, comp, T).standard_error < 0.01
+    # up to 3 hits in 60 labels are likely enough where none was seen, and each would be K - 1 in 60
+    assert 0.1 < 2 * told.standard_error < 0.3
+
+
+@pytest.mark.parametrize("predicted", ["right", "wrong"])
+def test_no_value_lies_outside_of_0_and_1(predicted):
+    _, T, found = drawn("uniform")
+    classes, comp, _ = new_rows(T, wrong=0.0)
+    classes = classes if predicted == "right" else comp.argmax(1)
+    told = estimate_accuracy(classes, comp, certain(found, T))
+    assert told.value == pytest.approx(1.0 if predicted == "right" else 0.0)
+
+
+def test_what_cannot_be_told_says_why():
+    _, T, found = drawn("noisy")
+    predicted, comp, _ = new_rows(T)
+    against = Fit(900.0, 100, 0.0, 0.3, 0.25, 0.35)
+    flat = certain(found, torch.full((K, K), 1 / K))
+    cases = {
+        "neighbours say nothing": replace(found, told=False),
+        "do not follow the T": replace(found, follows=against),
+        "this uneven do not tell": replace(found, even=replace(against, effect_low=0.31)),
+        "uneven do not tell one class": flat,
+    }
+    for why, estimate in cases.items():
+        told = estimate_accuracy(predicted, comp, estimate)
+        assert (told.value, told.standard_error) == (None, None)
+        assert why in told.why_not
+    assert "do not follow" in estimate_accuracy(predicted, comp, found, rejected=against).why_not
+    assert "labels this few" in estimate_accuracy(predicted[:8], comp[:8], found).why_not
+
+
+def test_strongly_biased_labels_tell_no_number():
+    _, T, found = drawn("strong")
+    predicted, comp, _ = new_rows(T)
+    assert estimate_accuracy(predicted, comp, found).value is None
+
+
+def test_input_that_is_wrong_is_refused_and_not_called_untold():
+    _, T, found = drawn("noisy")
+    predicted, comp, _ = new_rows(T)
+    with pytest.raises(InputError, match="predicted must be logits"):
+        estimate_accuracy(predicted[:-1], comp, found)
+    with pytest.raises(InputError, match="at least 2 labelled rows"):
+        estimate_accuracy(predicted, torch.zeros_like(comp), found)
+
+
+@pytest.mark.parametrize("n_labels", [1, 3])
+@pytest.mark.parametrize("kind", ["uniform", "noisy"])
+def test_noise_lies_in_its_interval(kind, n_labels):
+    _, T, found = drawn(kind, n_labels)
+    true = float(T.diagonal().mean())
+    assert found.likeliest.low <= true <= found.likeliest.high
+    assert found.likeliest.high - found.likeliest.low < 0.04
+    assert float(found.T.diagonal().mean()) == pytest.approx(found.likeliest.value, abs=1e-6)
+
+
+def test_noise_by_likelihood_finds_what_was_planted_also_where_posteriors_are_unsure():
+    rng = np.random.default_rng(0)
+    posteriors = rng.dirichlet(np.full(K, 0.3), 20_000)
+    y = (posteriors.cumsum(1) < rng.random((20_000, 1))).sum(1).clip(max=K - 1)
+    T = transition.noisy(transition.uniform(K), 0.3)  # a twentieth of the labels names the true class
+    own = torch.nn.functional.one_hot(transition.sample(y, T, 1)[:, 0], K).numpy().astype(np.int32)
+    popular = transition.uniform(K).numpy()
+    noise = by_likelihood(own, posteriors, popular)
+    assert noise.low < 0.05 < noise.high
+    assert noise.high - noise.low < 0.025  # 20,000 labels counted with the truth would give 0.006
+    # one that is too sure of itself is seen through
+    too_sure = posteriors**2 / (posteriors**2).sum(1, keepdims=True)
+    seen_through = by_likelihood(own, too_sure, popular)
+    assert seen_through.low < 0.05 < seen_through.high < 0.07
+    assert by_likelihood(own, np.zeros_like(posteriors), popular) == Noise(0.0, 0.0, 1.0)
+
+
+def test_each_row_has_a_neighborhood_of_some_hundred():
+    _, graph = blobs()
+    group = neighborhoods(graph, N, seed=0)
+    assert group.min() >= 0
+    assert len(np.unique(group)) == N // 250
+
+
+def test_labels_do_not_reject_the_T_that_made_them_and_biased_ones_reject_even_naming():
+    _, graph = blobs()
+    group = neighborhoods(graph, N, seed=0)
+    for kind in ("uniform", "noisy", "weak", "strong"):
+        comp, T, found = drawn(kind)
+        own = comp.numpy().astype(np.int32)
+        assert rejects(group, own, T.numpy()).p_value > 0.001
+        assert rejects(group, own, T.numpy()).effect_low < 0.05
+        assert (rejects(group, own, transition.uniform(K).numpy()).p_value < 1e-6) == (kind in ("weak", "strong"))
+        # the estimated one of strongly biased labels is a sketch, and they say so
+        assert (found.follows.effect_low < 0.05) == (kind != "strong")
+
+
+def test_two_annotators_who_differ_are_told_apart():
+    y, graph = blobs()
+    both = [transition.biased(K, "weak", seed=seed) for seed in (0, 1)]
+    who = np.arange(N) % 2
+    label = np.where(who == 0, *(transition.sample(y, T, 1, 3).numpy()[:, 0] for T in both))
+    votes = Votes(np.arange(N), label, who)
+    found = estimate_transition(labels.from_indices(label, K), graph=graph, votes=votes)
+    assert [row.labels for row in found.annotators] == pytest.approx([N / 2, N / 2], abs=2)
+    for at, row in enumerate(found.annotators):
+        off = [float(np.abs(np.array(row.transition) - T.numpy()).sum(1).mean() / 2) for T in both]
+        assert off[at] < 0.08
+        assert off[1 - at] > 2 * off[at]
+
+
+def test_T_is_recovered_where_four_random_options_were_shown():
+    y, graph = blobs()
+    rng = np.random.default_rng(2)
+    weights = np.array([6.0, 4.0, 3.0, 2.0, 1.0, 1.0])  # some classes are named gladly
+    T = np.tile(weights, (K, 1)) * (1 - np.eye(K))
+    T /= T.sum(1, keepdims=True)
+    shown = rng.random((N, K)).argsort(1) < 4
+    chance = np.where(shown, T[y.numpy()], 0.0)
+    label = (chance.cumsum(1) < rng.random((N, 1)) * chance.sum(1, keepdims=True)).sum(1)
+    comp, items = labels.from_indices(label, K), np.arange(N)
+    off = [
+        float(np.abs(np.array(estimate_transition(comp, graph=graph, votes=votes).transition) - T).sum(1).mean() / 2)
+        for votes in (Votes(items, label, shown=shown), None)
+    ]
+    assert off[0] < 0.06
+    assert off[0] < 0.7 * off[1]  # options hide how gladly a class is named
+
+
+@pytest.mark.parametrize("k", [3, 20])
+@pytest.mark.parametrize("class_shares", [None, "even"])
+def test_few_and_many_classes_unlabelled_rows_and_a_class_that_nobody_names(k, class_shares):
+    rng = np.random.default_rng(k)
+    y = rng.integers(0, k, 600)
+    x = (np.eye(k)[y] + rng.normal(0, 0.1, (600, k))).astype(np.float32)
+    T = transition.uniform(k)
+    T[:, 0] = 0
+    comp = labels.from_indices(transition.sample(y, T / T.sum(1, keepdim=True), 2), k)
+    comp[::7] = 0
+    found = estimate_transition(comp, x, class_shares=class_shares)
+    assert np.array(found.transition).sum(1) == pytest.approx(np.ones(k))
+    told = estimate_accuracy(torch.from_numpy(y), comp, found)
+    assert told.value is None or 0 <= told.value <= 1
