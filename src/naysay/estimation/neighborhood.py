@@ -313,7 +313,7 @@ def likely_classes(shared: Floats, lift: Floats) -> tuple[Counts, Mask]:
 def _again(first: Noise, own: LabelCounts, posteriors: Floats, learned: dict[str, Any], clearly: Floats) -> Noise:
     """The noise once more, by the T that was learned, which gets it; the interval holds that by popularity, too."""
     off = np.array(learned["transition"]) * (1 - np.eye(own.shape[1]))
-    off /= off.sum(1, keepdims=True)
+    off /= np.maximum(off.sum(1, keepdims=True), np.finfo(np.float64).tiny)
     noise = by_likelihood(own, posteriors, off)
     diagonal = _diagonal(noise.value, clearly)
     T = off * (1 - diagonal)[:, None] + np.diag(diagonal)

@@ -14,7 +14,9 @@ from naysay.models import MODELS
 
 AUTO = ("none", "dms")  # what is compared when nothing is said: labels as given, and the paper's best scheme
 ASSUMPTIONS = ("auto", "uniform", "popularity", "estimated")
-GAIN = 0.01  # nats a label that reading neighbours by the estimated T must add for labels to be corrected by it
+# nats a label that reading neighbours by the estimated T must add for labels to be corrected by it: strong bias adds
+# 0.18 on CIFAR-10; 0.015 on 600 digits misled
+GAIN = 0.05
 
 # as in the paper, but neighbours by the size of the classes and gamma by the distances, since a table has any scale
 SHARING = Sharing(n_neighbors=None, gamma="auto")
