@@ -181,11 +181,12 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     lines: list[dict[str, Any]] = []
+    origin = "see set; labels drawn with the seed"
     for name, make in sets(args.data, args.features).items():
         these = make() if not args.only or name in args.only.split(",") else None
         if these is None:
             continue
-        started = time.process_time()
+        started, before = time.process_time(), len(lines)
         for kind, T in kinds(int(these.y.max()) + 1).items():
             for seed in range(args.draws if T is not None or these.given is not None else 0):
                 n_labels, class_shares = (1, 3)[seed % 2], (None, "even")[seed // 2 % 2]
@@ -193,7 +194,7 @@ def main() -> None:
                 drawn = draw(these, T, n_labels, class_shares, seed)
                 lines += [{**about, "class_shares": class_shares, **line} for line in judge(drawn, these.y)]
         print(f"{name}: {time.process_time() - started:.0f} s of CPU time", flush=True)
-    record(args.out, "estimates", "see set; labels drawn with the seed", ("torch",), lines)
+        record(args.out, "estimates", origin, ("torch",), lines[before:])
     kept = [line for line in lines if line["kept"]]
     for title, part in (("All sets", lines), ("Sets that took no part in making it", kept)):
         print(f"\n{title}\n\n{table(part, 'labels')}\n\n{table(part, 'scheme')}\n\n{table(part, 'set')}")

@@ -175,7 +175,13 @@ def test_noise_by_likelihood_finds_what_was_planted_also_where_posteriors_are_un
     too_sure = posteriors**2 / (posteriors**2).sum(1, keepdims=True)
     seen_through = by_likelihood(own, too_sure, popular)
     assert seen_through.low < 0.05 < seen_through.high < 0.07
-    assert by_likelihood(own, np.zeros_like(posteriors), popular) == Noise(0.0, 0.0, 1.0)
+    assert by_likelihood(own, np.zeros_like(posteriors), popular) == Noise(0.0, 0.0, 1 / K)
+
+
+def test_labels_that_always_name_the_likely_class_are_as_noisy_as_random_ones_and_no_more():
+    posteriors = np.full((300, K), 0.02) + 0.88 * np.eye(K)[np.arange(300) % K]
+    own = np.eye(K, dtype=np.int32)[np.arange(300) % K]
+    assert by_likelihood(own, posteriors, transition.uniform(K).numpy()).value == pytest.approx(1 / K)
 
 
 def test_each_row_has_a_neighborhood_of_some_hundred():

@@ -327,7 +327,7 @@ def _diagonal(noise: float, clearly: Floats) -> Floats:
     rates, by_chance = np.diag(clearly) / of, usual / of
     differ = max(float(rates.var() - by_chance.mean()), 0.0)
     uneven = 1 + differ / (differ + by_chance) * (rates / usual - 1)
-    diagonal: Floats = np.minimum(noise * uneven / uneven.mean(), 1.0)
+    diagonal: Floats = np.minimum(noise * uneven / uneven.mean(), 0.5)  # a row must name others, too
     return diagonal
 
 

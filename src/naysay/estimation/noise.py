@@ -32,7 +32,7 @@ def by_likelihood(own: LabelCounts, posteriors: Floats, popular: Floats) -> Nois
     """The noise of the items' own labels (r, K), by posteriors (r, K) from others' and the popularity model (K, K)."""
     rows, classes = np.nonzero(own * (posteriors.sum(1, keepdims=True) > 0))
     if not len(rows):
-        return Noise(0.0, 0.0, 1.0)
+        return Noise(0.0, 0.0, 1 / own.shape[1])
     times = own[rows, classes]
     logs = np.log(np.maximum(posteriors, 1e-30))
     logs -= logs.max(1, keepdims=True)
@@ -47,7 +47,7 @@ def by_likelihood(own: LabelCounts, posteriors: Floats, popular: Floats) -> Nois
         best: Floats = np.max([[float(times @ np.log(q)) for q in of] for of in chances], axis=0)
         return best
 
-    rates = np.linspace(0, 1, FINE) ** 2  # finest near 0
+    rates = np.linspace(0, 1, FINE) ** 2 / own.shape[1]  # up to labels named at random, finest near 0
     for _ in range(2):
         values = profile(rates)
         likely = np.flatnonzero(values >= values.max() - DROP)
