@@ -5,7 +5,8 @@
     augmented    what sharing makes of the labels, before anything is trained
     decoding     classification without training (the baseline of section 6)
 
-The truth enters figures and nothing else, but for `sharing = "explicit"`, which is about labels that truth allows.
+The truth enters figures and nothing else, but for `sharing = "explicit"`, which is about labels that truth allows, and
+for `correction = "oracle"`, a ceiling.
 """
 
 import functools
@@ -14,15 +15,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from naysay import metrics, neighbors, transition
+from naysay import metrics, neighbors, selection, transition
 from naysay.augmentation import augment
 from naysay.decoding import choose_k
 from naysay.holdout import Prepared, prepare
 from naysay.learning import Config, train
 from naysay.neighbors import Graph
-from reproduction import sets
+from reproduction import correction, sets
 from reproduction.sets import Place
-from reproduction.values import AUGMENTATION, TRAINING, Value
+from reproduction.values import AUGMENTATION, LABELS, TRAINING, Value
 
 # the figures of a sharing run, as training's observer names them
 OBSERVED = (
@@ -77,7 +78,7 @@ def classifier(values: Mapping[str, Value], place: Place) -> Result:
     """
     name = str(values["dataset"])
     images = sets.images(name, place)
-    augmentation = tuple((key, values[key]) for key in AUGMENTATION if key in values)
+    augmentation = tuple((key, values[key]) for key in (*AUGMENTATION, *LABELS) if key in values)
     judged = float(values["held_out"]), str(values.get("criterion", "ure-accuracy"))
     encoded, shared = values.get("inputs") == "features", values["scheme"] != "none"
     ready = _prepared(name, encoded, int(values["seed"]), *judged, augmentation, place)
@@ -104,9 +105,12 @@ def classifier(values: Mapping[str, Value], place: Place) -> Result:
 def augmented(values: Mapping[str, Value], place: Place) -> Result:
     """Of the labels of all training images: how often they tell the class, and how much of them is wrong."""
     name = str(values["dataset"])
-    comp, y_true = sets.complementary(name, int(values["seed"]), place), sets.images(name, place).y_true
+    n_labels = int(values["n_labels"]) if "n_labels" in values else None
+    comp, y_true = sets.complementary(name, int(values["seed"]), place, n_labels), sets.images(name, place).y_true
     settings: dict[str, Any] = {key: values[key] for key in AUGMENTATION if key in values}
-    Z = augment(_graph(name, int(values["n_neighbors"]), place), comp, **settings)
+    graph = _graph(name, int(values["n_neighbors"]), place)
+    settings |= correction.settings(str(values.get("correction", "none")), comp, graph, y_true)
+    Z = augment(graph, comp, **settings)
     figures = {
         "augmented_accuracy": metrics.oracle_argmin_accuracy(Z, y_true),
         "wrong_mass": metrics.oracle_mass(Z, y_true),
@@ -150,7 +154,11 @@ def _prepared(
     options: dict[str, Any] = dict(augmentation)
     features = None if options["scheme"] == "none" else sets.space(name, place).train
     x = sets.space(name, place).train if encoded else sets.images(name, place).x
-    comp = sets.complementary(name, seed, place)
+    comp = sets.complementary(name, seed, place, options.pop("n_labels", None))
+    kind = options.pop("correction", "none")
+    if kind != "none":  # a T must not have seen the labels that judge
+        given = comp.index_fill(0, selection.hold_out(len(comp), held_out, seed)[1], 0.0)
+        options |= correction.settings(kind, given, features, sets.images(name, place).y_true)
     return prepare(x, comp, features=features, held_out=held_out, criterion=criterion, seed=seed, **options)
 
 

@@ -47,6 +47,8 @@ NAMES = (
     "check-order",
     "check-features",
     "check-labels",
+    "tab-shares",
+    "check-shares",
 )
 KINDS = ("table", "figure")
 TEXTS, TABLES = ("kind", "title", "source", "experiment"), ("values", "origin", "show")  # what every spec has

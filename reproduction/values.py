@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from naysay.errors import InputError, unknown
+from reproduction.correction import KINDS
 
 Value = str | int | float | bool
 Kind = tuple[type | str, ...]  # types, and words that stand for themselves
@@ -39,13 +40,14 @@ TRAINING: Kinds = MappingProxyType(
 AUGMENTATION: Kinds = MappingProxyType(
     {"scheme": (str,), "n_neighbors": (int,), "alpha": (float,), "gamma": (float, "auto"), "rounds": (int,)}
 )
+LABELS: Kinds = {"n_labels": (int,), "correction": KINDS}
 _SHARING: Kinds = {"sharing": ("original", "explicit"), "n_train": (int, "all")}
 _JUDGED: Kinds = {"inputs": ("images", "features"), "held_out": (float,), "criterion": (str,), "fine_tune": (bool,)}
 EXPERIMENTS: Mapping[str, Kinds] = MappingProxyType(
     {
         "sharing": {"dataset": (str,), **_SHARING, **TRAINING},
-        "classifier": {"dataset": (str,), **AUGMENTATION, **_JUDGED, **TRAINING},
-        "augmented": {"dataset": (str,), **AUGMENTATION, "seed": (int,)},
+        "classifier": {"dataset": (str,), **AUGMENTATION, **LABELS, **_JUDGED, **TRAINING},
+        "augmented": {"dataset": (str,), **AUGMENTATION, **LABELS, "seed": (int,)},
         "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
     }
 )

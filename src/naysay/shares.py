@@ -30,6 +30,7 @@ from torch import Tensor
 
 from naysay import transition
 from naysay.errors import InputError
+from naysay.statistics import fit
 
 SHARPNESS = 10.0  # nats between a class that is never named here and one that is named as often as anywhere
 EVIDENCE = 64.0  # labels that a shared row is worth, under a T: the paper's number of neighbours
@@ -37,6 +38,9 @@ LEAST = 1e-3  # no entry of a T is taken to be smaller: one label must not rule 
 BEHIND = 40.0
 EXACT = 1e-7  # how far a class's share may be off: what float32 posteriors of a million rows can tell
 PASSES, HALVINGS, FURTHEST = 100, 30, 20.0  # at most; of the offsets in one step, in nats
+# when stated shares are doubted: labels so far off by chance, by so much of all instances; standard errors that must be
+# left to popularity, and that one class of many may stray; the part of the classes that may well be an instance's own
+BY_CHANCE, OFF, ERRORS, CLASS_ERRORS, LIKELY = 1e-4, 0.1, 2.0, 3.0, 1 / 3
 BLOCK = 65_536  # rows at a time: they stay in the cache, and a million need little memory
 
 # from offsets b (K,) to the sums over rows of logsumexp(L + b), of P (K,) and of P^T P (K, K), and the rows' number
@@ -118,6 +122,36 @@ def find(Z: Tensor, given: Tensor, class_shares: Any = None, T: Any = None) -> E
     if shares is None:
         return evidence
     return with_offsets(evidence, shares, lambda offsets: moments(Evidence(evidence.named, known, offsets), Z))
+
+
+def contradicted(given: Tensor, others: Tensor, class_shares: Any) -> Tensor | None:
+    """The shares (K,) that labels `given` (n, K) imply, where they contradict those stated; None where they do not.
+
+    Even naming names class k with m_k = (1 - share_k) / (K - 1), so labels that are named evenly tell the shares, and
+    stated ones may be far off. But popularity moves m as well, and then says nothing about the shares. The two are told
+    apart by the instances that are hardly of class k, as the labels of `others` (n, K) say, their neighbours: there even
+    naming names no class above 1 / (K - 1), and popularity names some as much more often as it does on the whole.
+    """
+    shares = read(class_shares, given.shape[1])
+    if shares is None:
+        return None
+    reached = (given.sum(1) > 0) & (others.sum(1) > 0)
+    own, n_classes, n = given[reached], len(shares), int(reached.sum())
+    named, expected = how_often(own).cpu(), (1 - shares) / (n_classes - 1)
+    implied = 1 - (n_classes - 1) * named
+    test = fit(n * named.numpy(), n * expected.numpy(), n_classes - 1)
+    if test.p_value > BY_CHANCE or float((implied - shares).abs().sum()) / 2 < OFF:
+        return None
+    may_be = others[reached].topk(max(1, round(LIKELY * n_classes)), dim=1, largest=False).indices
+    hardly = torch.ones_like(own, dtype=torch.bool).scatter_(1, may_be, False)
+    met = (own * hardly).sum(0, dtype=torch.float64).cpu()
+    most = (hardly.sum(0).double().cpu() / (n_classes - 1)).clamp_min(1.0)
+    more = implied < shares  # named more often than the stated shares allow, if naming is even
+    here, popular = (float(a[more].sum() / b[more].sum()) for a, b in ((met, most), (named, expected)))
+    too_often = bool((met > most + CLASS_ERRORS * most.sqrt()).any())
+    if too_often or here + ERRORS * here / max(float(met[more].sum()), 1.0) ** 0.5 > (1 + popular) / 2:
+        return None
+    return implied.clamp_min(0.0) / implied.clamp_min(0.0).sum()
 
 
 def how_often(given: Tensor) -> Tensor:
