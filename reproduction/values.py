@@ -47,7 +47,7 @@ EXPERIMENTS: Mapping[str, Kinds] = MappingProxyType(
     {
         "sharing": {"dataset": (str,), **_SHARING, **TRAINING},
         "classifier": {"dataset": (str,), **AUGMENTATION, **LABELS, **_JUDGED, **TRAINING},
-        "augmented": {"dataset": (str,), **AUGMENTATION, **LABELS, "seed": (int,)},
+        "augmented": {"dataset": (str,), **AUGMENTATION, **LABELS, "held_out": (float,), "seed": (int,)},
         "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
     }
 )

@@ -38,9 +38,9 @@ LEAST = 1e-3  # no entry of a T is taken to be smaller: one label must not rule 
 BEHIND = 40.0
 EXACT = 1e-7  # how far a class's share may be off: what float32 posteriors of a million rows can tell
 PASSES, HALVINGS, FURTHEST = 100, 30, 20.0  # at most; of the offsets in one step, in nats
-# when stated shares are doubted: labels so far off by chance, by so much of all instances; standard errors that must be
-# left to popularity, and that one class of many may stray; the part of the classes that may well be an instance's own
-BY_CHANCE, OFF, ERRORS, CLASS_ERRORS, LIKELY = 1e-4, 0.1, 2.0, 3.0, 1 / 3
+# when stated shares are doubted: labels so far off by chance, by so much of all instances; the standard errors that are
+# left to popularity; the part of the classes that may well be an instance's own; labels expected of a cell that counts
+BY_CHANCE, OFF, ERRORS, LIKELY, FEWEST = 1e-4, 0.1, 2.0, 1 / 3, 5.0
 BLOCK = 65_536  # rows at a time: they stay in the cache, and a million need little memory
 
 # from offsets b (K,) to the sums over rows of logsumexp(L + b), of P (K,) and of P^T P (K, K), and the rows' number
@@ -143,13 +143,18 @@ def contradicted(given: Tensor, others: Tensor, class_shares: Any) -> Tensor | N
     if test.p_value > BY_CHANCE or float((implied - shares).abs().sum()) / 2 < OFF:
         return None
     may_be = others[reached].topk(max(1, round(LIKELY * n_classes)), dim=1, largest=False).indices
-    hardly = torch.ones_like(own, dtype=torch.bool).scatter_(1, may_be, False)
-    met = (own * hardly).sum(0, dtype=torch.float64).cpu()
-    most = (hardly.sum(0).double().cpu() / (n_classes - 1)).clamp_min(1.0)
+    hardly = torch.ones_like(own).scatter_(1, may_be, 0.0)
+    by_class = torch.zeros_like(own).scatter_(1, may_be[:, :1], 1.0).T  # (K, n), by the class least named around
+    met, most = ((by_class @ cells).double().cpu() for cells in (own * hardly, hardly / (n_classes - 1)))
+    there = most > FEWEST
+    above = ((met - most)[there] / most[there].sqrt()).clamp_min(0.0).square()
+    # of a normal deviate, the square where it is positive has mean 1/2 and variance 5/4
+    if float(above.sum()) > 0.5 * len(above) + ERRORS * (1.25 * len(above)) ** 0.5:
+        return None
     more = implied < shares  # named more often than the stated shares allow, if naming is even
-    here, popular = (float(a[more].sum() / b[more].sum()) for a, b in ((met, most), (named, expected)))
-    too_often = bool((met > most + CLASS_ERRORS * most.sqrt()).any())
-    if too_often or here + ERRORS * here / max(float(met[more].sum()), 1.0) ** 0.5 > (1 + popular) / 2:
+    count = float(met[:, more].sum())
+    here, popular = count / max(float(most[:, more].sum()), 1.0), float(named[more].sum() / expected[more].sum())
+    if here + ERRORS * here / max(count, 1.0) ** 0.5 > (1 + popular) / 2:
         return None
     return implied.clamp_min(0.0) / implied.clamp_min(0.0).sum()
 
