@@ -1,10 +1,10 @@
 """What a run's `correction` means: how shared labels are put right (`naysay.shares`), as settings of `naysay.augment`.
 
-    none         not at all: the least named class
-    even         by even class shares alone
-    popularity   by even class shares and a T that names every wrong class as often as it is named at all
-    estimated    by even class shares and the T that labels and neighbours show (`transition.estimate`)
-    oracle       by even class shares and the labels' true T: a ceiling, for which the truth is needed
+none         not at all: the least named class
+even         by even class shares alone
+popularity   by even class shares and a T that names every wrong class as often as it is named at all
+estimated    by even class shares and the T that labels and neighbours show (`transition.estimate`)
+oracle       by even class shares and the labels' true T: a ceiling, for which the truth is needed
 """
 
 from typing import Any

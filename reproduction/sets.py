@@ -141,8 +141,8 @@ def complementary(name: str, seed: int, place: Place, n_labels: int | None = Non
         first = seed if n_labels < its.n_labels else 0
         if first + n_labels > data.comp_train.shape[1]:
             raise InputError(
-                f"{name} has {data.comp_train.shape[1]} labels of each image, of which {n_labels} from the {first + 1}th "
-                "on were asked for. Give fewer seeds."
+                f"{name} has {data.comp_train.shape[1]} labels of each image; got seed {seed}, which takes "
+                f"{n_labels} from number {first + 1} on. Give a smaller seed."
             )
         return labels.from_indices(data.comp_train[:, first : first + n_labels], data.n_classes)
     T = transition.uniform(data.n_classes) if its.human is None else transition.human(its.human)

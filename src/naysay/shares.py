@@ -127,10 +127,10 @@ def find(Z: Tensor, given: Tensor, class_shares: Any = None, T: Any = None) -> E
 def contradicted(given: Tensor, others: Tensor, class_shares: Any) -> Tensor | None:
     """The shares (K,) that labels `given` (n, K) imply, where they contradict those stated; None where they do not.
 
-    Even naming names class k with m_k = (1 - share_k) / (K - 1), so labels that are named evenly tell the shares, and
-    stated ones may be far off. But popularity moves m as well, and then says nothing about the shares. The two are told
-    apart by the instances that are hardly of class k, as the labels of `others` (n, K) say, their neighbours: there even
-    naming names no class above 1 / (K - 1), and popularity names some as much more often as it does on the whole.
+    Even naming names class k with m_k = (1 - share_k) / (K - 1): labels then tell the shares, and stated ones may be
+    far off. But popularity moves m as well, and then m says nothing about the shares. The two are told apart by the
+    instances that are hardly of class k, as the labels of `others` (n, K), their neighbours, say: there even naming
+    names no class above 1 / (K - 1), while popularity names some as much more often as it does on the whole.
     """
     shares = read(class_shares, given.shape[1])
     if shares is None:
