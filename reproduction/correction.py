@@ -20,10 +20,11 @@ def settings(kind: str, comp: Tensor, near: Any, y_true: Tensor) -> dict[str, An
     """Settings of `augment` for labels `comp` (n, K); `near` is the graph or the features of their rows."""
     if kind == "none":
         return {}
-    T = {
-        "even": lambda: None,
-        "popularity": lambda: transition.popularity(comp),
-        "estimated": lambda: transition.estimate(comp, near, class_shares="even").T,
-        "oracle": lambda: transition.oracle_empirical(y_true, comp),
-    }[kind]()
+    T = None
+    if kind == "popularity":
+        T = transition.popularity(comp)
+    elif kind == "estimated":
+        T = transition.estimate(comp, near, class_shares="even").T
+    elif kind == "oracle":
+        T = transition.oracle_empirical(y_true, comp)
     return {"class_shares": "even", "transition": T}
