@@ -13,8 +13,6 @@ from torch import Tensor
 
 from naysay import transition
 
-KINDS = ("none", "even", "popularity", "estimated", "oracle")
-
 
 def settings(kind: str, comp: Tensor, near: Any, y_true: Tensor) -> dict[str, Any]:
     """Settings of `augment` for labels `comp` (n, K); `near` is the graph or the features of their rows."""

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 from naysay.errors import InputError, unknown
-from reproduction.correction import KINDS
 
 Value = str | int | float | bool
 Kind = tuple[type | str, ...]  # types, and words that stand for themselves
@@ -40,7 +39,8 @@ TRAINING: Kinds = MappingProxyType(
 AUGMENTATION: Kinds = MappingProxyType(
     {"scheme": (str,), "n_neighbors": (int,), "alpha": (float,), "gamma": (float, "auto"), "rounds": (int,)}
 )
-LABELS: Kinds = {"n_labels": (int,), "correction": KINDS}
+CORRECTIONS = ("none", "even", "popularity", "estimated", "oracle")  # `reproduction.correction` says what they mean
+LABELS: Kinds = {"n_labels": (int,), "correction": CORRECTIONS}
 _SHARING: Kinds = {"sharing": ("original", "explicit"), "n_train": (int, "all")}
 _JUDGED: Kinds = {"inputs": ("images", "features"), "held_out": (float,), "criterion": (str,), "fine_tune": (bool,)}
 EXPERIMENTS: Mapping[str, Kinds] = MappingProxyType(

@@ -12,6 +12,7 @@ from reproduction.sets import Place
 from reproduction.spec import get, wanted
 from reproduction.standing import Standing
 from reproduction.table import head, sections, told
+from reproduction.values import CORRECTIONS
 
 VALUES = {"dataset": "digits", "scheme": "dms", "n_neighbors": 16, "gamma": "auto", "seed": 0}
 
@@ -25,7 +26,7 @@ def test_a_run_is_corrected_as_its_values_say():
         "estimated": transition.estimate(comp, graph, class_shares="even").T,
         "oracle": transition.oracle_empirical(read.y_true, comp),
     }
-    for kind in correction.KINDS:
+    for kind in CORRECTIONS:
         found = EXPERIMENTS["augmented"]({**VALUES, "correction": kind}, place).figures["augmented_accuracy"]
         shares = {} if kind == "none" else {"class_shares": "even", "transition": T.get(kind)}
         Z = augment(graph, comp, n_neighbors=16, gamma="auto", **shares)
