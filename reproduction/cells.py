@@ -23,6 +23,7 @@ from reproduction.values import Value
 ERRORS = 2.0  # standard errors of the difference within which a mean is "on" the paper
 # where there is no standard error: one point of a hundred, or a tenth of what is smaller
 POINTS, TENTH = 0.01, 0.1
+ROUNDED = 0.0005  # of a goal, which is given in tenths of a percent
 EXACT = 1e-9  # what float arithmetic may add to a difference that is just within the bound
 
 ACCURACIES = ("test_accuracy", "best_test_accuracy")  # the figures that the order is about
@@ -38,6 +39,8 @@ COMPARED = (
     f"“on”: within {ERRORS:.0f} se; where neither has an sd, within {POINTS * 100:.0f} point, "
     f"or a tenth of a published value below {POINTS / TENTH * 100:.0f} %."
 )
+
+GOALS = "The difference is ours less the goal, in points; it is reached where our mean, to a tenth, is not below it."
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Cell:
     @property
     def error(self) -> float | None:
         """The standard error of the difference; of a side without an sd, as if its runs spread like the other's."""
-        if self.paper is None or not self.n or self.spread is None:
+        if self.paper is None or self.paper.goal or not self.n or self.spread is None:
             return None
         theirs = self.spread if self.paper.sd is None else self.paper.sd
         return math.sqrt(self.spread**2 / self.n + theirs**2 / RUNS)
@@ -99,9 +102,14 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """Where it lands: "below", "on" or "above" the paper; empty where there is nothing to compare."""
-        if self.difference is None:
+        """Where it lands: "below", "on" or "above" the paper; a goal is "reached", or the cell is "short" of it.
+
+        Empty where there is nothing to compare.
+        """
+        if self.difference is None or self.paper is None:
             return ""
+        if self.paper.goal:
+            return "reached" if self.difference >= -(ROUNDED + EXACT) else "short"
         bound = min(POINTS, TENTH * (self.published or 0.0)) if self.error is None else ERRORS * self.error
         return "on" if abs(self.difference) <= bound + EXACT else "below" if self.difference < 0 else "above"
 
@@ -177,6 +185,9 @@ def landed(cells: Sequence[Cell]) -> str:
     counted = Counter(cell.verdict for cell in cells if cell.verdict)
     compared = [cell for cell in cells if cell.published is not None]
     missing = sum(not cell.n for cell in compared)
+    if any(cell.paper and cell.paper.goal for cell in compared):
+        reached = f"{counted['reached']} of {len(compared)} goals reached"
+        return f"{reached}, {counted['short']} short, {missing} without a record"
     parts = [f"{counted[verdict]} {verdict}" for verdict in ("below", "on", "above")]
     return f"{', '.join(parts)} the paper, {missing} of {len(compared)} without a record"
 

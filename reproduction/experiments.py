@@ -5,7 +5,8 @@
     augmented    what sharing makes of the labels, before anything is trained
     decoding     classification without training (the baseline of section 6)
 
-The truth enters figures and nothing else, but for `sharing = "explicit"`, which is about labels that truth allows.
+The truth enters figures and nothing else, but for `sharing = "explicit"`, which is about labels that truth allows, and
+for `correction = "oracle"`, a ceiling.
 """
 
 import functools
@@ -24,9 +25,9 @@ from naysay.decoding import choose_k
 from naysay.holdout import Prepared, prepare
 from naysay.learning import Config, train
 from naysay.neighbors import Graph
-from reproduction import sets
+from reproduction import correction, sets
 from reproduction.sets import Place
-from reproduction.values import AUGMENTATION, TRAINING, Value
+from reproduction.values import AUGMENTATION, LABELS, TRAINING, Value
 
 # the figures of a sharing run, as training's observer names them
 OBSERVED = (
@@ -86,7 +87,7 @@ def classifier(values: Mapping[str, Value], place: Place) -> Result:
     """
     name = str(values["dataset"])
     images = sets.images(name, place)
-    augmentation = tuple((key, values[key]) for key in AUGMENTATION if key in values)
+    augmentation = tuple((key, values[key]) for key in (*AUGMENTATION, *LABELS) if key in values)
     judged = float(values["held_out"]), str(values.get("criterion", "ure-accuracy"))
     encoded, shared = values.get("inputs") == "features", values["scheme"] != "none"
     ready = _prepared(name, encoded, int(values["seed"]), *judged, augmentation, place)
@@ -117,13 +118,16 @@ def augmented(values: Mapping[str, Value], place: Place) -> Result:
     it: a setting of the sharing can so be chosen without the truth. The other figures are then of the other images.
     """
     name, seed = str(values["dataset"]), int(values["seed"])
-    comp, y_true = sets.complementary(name, seed, place), sets.images(name, place).y_true
+    n_labels = int(values["n_labels"]) if "n_labels" in values else None
+    comp, y_true = sets.complementary(name, seed, place, n_labels), sets.images(name, place).y_true
     settings: dict[str, Any] = {key: values[key] for key in AUGMENTATION if key in values}
     rows, held, given = torch.arange(len(comp)), None, comp
     if "held_out" in values:
         rows, held = selection.hold_out(len(comp), float(values["held_out"]), seed)
         given = comp.index_fill(0, held, 0.0)
-    Z = torch.as_tensor(augment(_graph(name, int(values["n_neighbors"]), place), given, **settings)).cpu()
+    graph = _graph(name, int(values["n_neighbors"]), place)
+    settings |= correction.settings(str(values.get("correction", "none")), given, graph, y_true)
+    Z = torch.as_tensor(augment(graph, given, **settings)).cpu()
     figures = {
         "augmented_accuracy": metrics.oracle_argmin_accuracy(Z[rows], y_true[rows]),
         "wrong_mass": metrics.oracle_mass(Z[rows], y_true[rows]),
@@ -176,7 +180,11 @@ def _prepared(
     options: dict[str, Any] = dict(augmentation)
     features = None if options["scheme"] == "none" else sets.space(name, place).train
     x = sets.space(name, place).train if encoded else sets.images(name, place).x
-    comp = sets.complementary(name, seed, place)
+    comp = sets.complementary(name, seed, place, options.pop("n_labels", None))
+    kind = options.pop("correction", "none")
+    if kind != "none":  # a T must not have seen the labels that judge
+        given = comp.index_fill(0, selection.hold_out(len(comp), held_out, seed)[1], 0.0)
+        options |= correction.settings(kind, given, features, sets.images(name, place).y_true)
     return prepare(x, comp, features=features, held_out=held_out, criterion=criterion, seed=seed, **options)
 
 

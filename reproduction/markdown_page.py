@@ -94,7 +94,7 @@ def _landing(spec: Spec, its: Sequence[Cell]) -> list[str]:
     theirs, missing = published(spec.name), absent(spec, its)
     where = [f"Where we land: {landed(its)}."] if any(cell.verdict for cell in its) else []
     without = [f"No record yet: {'; '.join(missing)}."] if missing else []
-    source = [f"Published values: {theirs.source}."] if theirs.source else []
+    source = [f"{'Goals' if theirs.goal else 'Published values'}: {theirs.source}."] if theirs.source else []
     return [*where, *_order(its), *without, *source, *([theirs.note] if theirs.note else [])]
 
 

@@ -19,10 +19,14 @@ Key = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Number:
-    """A published mean and its standard deviation over runs, None where the paper gives none."""
+    """A published mean and its standard deviation over runs, None where the paper gives none.
+
+    A `goal` is no number of the paper's but one that our runs are to reach.
+    """
 
     mean: float
     sd: float | None = None
+    goal: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,11 @@ class Published:
     def at(self, place: Mapping[str, Any], figure: str) -> Number | None:
         """The published value, or None where there is none."""
         return self.values.get(_key({**place, "figure": figure}))
+
+    @property
+    def goal(self) -> bool:
+        """Whether these are goals, not published numbers."""
+        return any(number.goal for number in self.values.values())
 
     @property
     def figures(self) -> list[str]:
@@ -63,18 +72,18 @@ def published(name: str) -> Published:
 
 def _values(table: Mapping[str, Any]) -> dict[Key, Number]:
     scale = {"percent": 100.0, "share": 1.0}[table["unit"]]
-    fixed = table.get("fixed", {})
+    fixed, goal = table.get("fixed", {}), table.get("goal", False)
     return {
-        _key({**fixed, **_named(table["row"], row), **_named(table["column"], column)}): _number(value, scale)
+        _key({**fixed, **_named(table["row"], row), **_named(table["column"], column)}): _number(value, scale, goal)
         for row, line in table["values"].items()
         for column, value in zip(table["columns"], line, strict=True)
     }
 
 
-def _number(value: float | str, scale: float) -> Number:
+def _number(value: float | str, scale: float, goal: bool) -> Number:
     """A number, or a text "mean ± sd", as shares."""
     mean, _, sd = str(value).partition(" ± ")
-    return Number(float(mean) / scale, float(sd) / scale if sd else None)
+    return Number(float(mean) / scale, float(sd) / scale if sd else None, goal)
 
 
 def _named(names: list[str], words: str) -> dict[str, str]:

@@ -125,18 +125,28 @@ def images(name: str, place: Place) -> Images:
     return _on_device(row(name).images, place.data)
 
 
-def complementary(name: str, seed: int, place: Place) -> Tensor:
-    """The labels (n, K) of a run: drawn by its seed, or those that were given."""
+def complementary(name: str, seed: int, place: Place, n_labels: int | None = None) -> Tensor:
+    """The labels (n, K) of a run: drawn by its seed, or those that were given; as many as the set has, or `n_labels`.
+
+    Of given labels those from the seed's on are taken where fewer are asked for.
+    """
     its, data = row(name), load(name, place)
+    n_labels = n_labels or its.n_labels
     if its.annotated:
         if data.comp_train is None:
             raise InputError(
                 f"{name}.npz in {datasets.data_folder(place.data)} has no annotations (comp_train). "
                 f"Import the published files: naysay data import {name} FILE..."
             )
-        return labels.from_indices(data.comp_train[:, : its.n_labels], data.n_classes)
+        first = seed if n_labels < its.n_labels else 0
+        if first + n_labels > data.comp_train.shape[1]:
+            raise InputError(
+                f"{name} has {data.comp_train.shape[1]} labels of each image; got seed {seed}, which takes "
+                f"{n_labels} from number {first + 1} on. Give a smaller seed."
+            )
+        return labels.from_indices(data.comp_train[:, first : first + n_labels], data.n_classes)
     T = transition.uniform(data.n_classes) if its.human is None else transition.human(its.human)
-    return labels.from_indices(transition.sample(data.y_train, T, its.n_labels, seed=seed), data.n_classes)
+    return labels.from_indices(transition.sample(data.y_train, T, n_labels, seed=seed), data.n_classes)
 
 
 def training_rows(n: int, n_train: int | str, seed: int) -> Tensor:

@@ -53,6 +53,8 @@ NAMES = (
     "check-features",
     "check-labels",
     "check-gamma",
+    "tab-shares",
+    "check-shares",
 )
 KINDS = ("table", "figure")
 TEXTS, TABLES = ("kind", "title", "source", "experiment"), ("values", "origin", "show")  # what every spec has

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reproduction import words
-from reproduction.cells import COMPARED, OURS, Cell, figures
+from reproduction.cells import COMPARED, GOALS, OURS, Cell, figures
 from reproduction.published import published
 from reproduction.spec import NAMES, Spec
 from reproduction.standing import names
@@ -58,7 +58,9 @@ def head(section: Section) -> list[str]:
     first = section.rows[0][1]
     if len(first) > 1:
         return ["", *(f"{words.figure(cell.figure)}, %" for cell in first), "marks"]
-    return ["", "ours, %", *(["paper, %", "difference", "verdict"] if section.compared else []), "marks"]
+    goal = any(cell.paper and cell.paper.goal for _, cells in section.rows for cell in cells)
+    theirs = [f"{'goal' if goal else 'paper'}, %", "difference", "verdict"] if section.compared else []
+    return ["", "ours, %", *theirs, "marks"]
 
 
 def lines(section: Section, notes: Sequence[str], *, missing: bool = True) -> list[list[str]]:
@@ -115,11 +117,11 @@ def told(spec: Spec, cells: Sequence[Cell]) -> list[str]:
         called = spec.name if spec.name in NAMES else f"{spec.name}.toml"
         rule = [f"To make records: {words.COMMAND} run {called}; with --quick for a first look."]
     else:
-        rule = [OURS, COMPARED] if theirs.values else [OURS]
+        rule = [OURS, GOALS if theirs.goal else COMPARED] if theirs.values else [OURS]
     return [
         *(f"[{number}] {cut}." for number, cut in enumerate(cuts(cells), 1)),
         *([f"No record yet: {'; '.join(missing)}."] if missing else []),
-        *([f"Published: {theirs.source}."] if theirs.source else []),
+        *([f"{'Goals' if theirs.goal else 'Published'}: {theirs.source}."] if theirs.source else []),
         *([theirs.note] if theirs.note else []),
         " ".join(rule),
     ]

@@ -39,13 +39,15 @@ TRAINING: Kinds = MappingProxyType(
 AUGMENTATION: Kinds = MappingProxyType(
     {"scheme": (str,), "n_neighbors": (int,), "alpha": (float,), "gamma": (float, "auto"), "rounds": (int,)}
 )
+CORRECTIONS = ("none", "even", "popularity", "estimated", "oracle")  # `reproduction.correction` says what they mean
+LABELS: Kinds = {"n_labels": (int,), "correction": CORRECTIONS}
 _SHARING: Kinds = {"sharing": ("original", "explicit"), "n_train": (int, "all")}
 _JUDGED: Kinds = {"inputs": ("images", "features"), "held_out": (float,), "criterion": (str,), "fine_tune": (bool,)}
 EXPERIMENTS: Mapping[str, Kinds] = MappingProxyType(
     {
         "sharing": {"dataset": (str,), **_SHARING, **TRAINING},
-        "classifier": {"dataset": (str,), **AUGMENTATION, **_JUDGED, **TRAINING},
-        "augmented": {"dataset": (str,), **AUGMENTATION, "held_out": (float,), "seed": (int,)},
+        "classifier": {"dataset": (str,), **AUGMENTATION, **LABELS, **_JUDGED, **TRAINING},
+        "augmented": {"dataset": (str,), **AUGMENTATION, **LABELS, "held_out": (float,), "seed": (int,)},
         "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
     }
 )

@@ -26,6 +26,13 @@ FIGURES = (
 )
 LOWER_IS_BETTER = tuple(name for name in FIGURES if find_figure(name).better == "lower")
 MISSING = "missing"
+CORRECTIONS = {
+    "none": "least named class",
+    "even": "even shares",
+    "popularity": "popularity T + even shares",
+    "estimated": "estimated T + even shares",
+    "oracle": "true T + even shares, as a ceiling",
+}
 
 
 def place(values: Mapping[str, Value], names: Iterable[str]) -> str:
@@ -41,6 +48,8 @@ def value(name: str, given: Value) -> str:
     """One value in words."""
     if name == "dataset":
         return str(given).upper().replace("-SIMULATED", ", simulated").replace("-SIMSIAM", ", SimSiam")
+    if name == "correction":
+        return CORRECTIONS[str(given)]
     if name in ("loss", "scheme"):
         return "none" if given == "none" else str(given).upper()
     if name in ("n_train", "n_neighbors"):

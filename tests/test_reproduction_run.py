@@ -695,6 +695,11 @@ def test_labels_are_drawn_given_or_simulated(photos):
     given = sets.complementary("aclcifar10", 0, photos)
     assert given[0].nonzero()[:, 0].tolist() == [1, 2, 3]  # the first three of four
     assert torch.equal(given, sets.complementary("aclcifar10", 1, photos))
+    assert sets.complementary("aclcifar10", 2, photos, 1)[0].nonzero()[:, 0].tolist() == [3]  # the third alone
+    with pytest.raises(
+        InputError, match="aclcifar10 has 4 labels of each image; got seed 4, which takes 1 from number 5"
+    ):
+        sets.complementary("aclcifar10", 4, photos, 1)
     simulated = sets.complementary("clcifar10-simulated", 0, photos)
     assert torch.equal((3 * simulated).round().sum(1), torch.full((30,), 3.0))
     assert (simulated > 0.5).any()  # drawn one by one: a class may be named twice

@@ -133,7 +133,7 @@ def test_the_published_numbers_are_all_there():
 
 
 def test_every_number_of_the_papers_tables_has_its_spread():
-    for name in NAMES:
+    for name in (name for name in NAMES if not published(name).goal):
         spreads = [number.sd for number in published(name).values.values()]
         if name.startswith(("tab", "clcifar")):
             assert all(0 < sd < 0.04 for sd in spreads), name  # the widest is 3.43 points

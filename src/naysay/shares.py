@@ -31,6 +31,7 @@ from torch import Tensor
 
 from naysay import transition
 from naysay.errors import InputError
+from naysay.statistics import fit
 
 SHARPNESS = 10.0  # nats between a class that is never named here and one that is named as often as anywhere
 EVIDENCE = 64.0  # labels that a shared row is worth, under a T: the paper's number of neighbours
@@ -38,6 +39,9 @@ LEAST = 1e-3  # no entry of a T is taken to be smaller: one label must not rule 
 BEHIND = {torch.float32: 40.0, torch.float64: 700.0}
 EXACT = 1e-7  # how far a class's share may be off: what float32 posteriors of a million rows can tell
 PASSES, HALVINGS, FURTHEST = 100, 30, 20.0  # at most; of the offsets in one step, in nats
+# when stated shares are doubted: labels so far off by chance, by so much of all instances; the standard errors that are
+# left to popularity; the part of the classes that may well be an instance's own; labels expected of a cell that counts
+BY_CHANCE, OFF, ERRORS, LIKELY, FEWEST = 1e-4, 0.1, 2.0, 1 / 3, 5.0
 BLOCK = 65_536  # rows at a time: they stay in the cache, and a million need little memory
 
 # from offsets b (K,) to the sums over rows of logsumexp(L + b), of P (K,) and of P^T P (K, K), and the rows' number;
@@ -129,6 +133,41 @@ def find(Z: Tensor, given: Tensor, class_shares: Any = None, T: Any = None) -> E
         return moments(Evidence(evidence.named, known, offsets), Z, double)
 
     return with_offsets(evidence, shares, look)
+
+
+def contradicted(given: Tensor, others: Tensor, class_shares: Any) -> Tensor | None:
+    """The shares (K,) that labels `given` (n, K) imply, where they contradict those stated; None where they do not.
+
+    Even naming names class k with m_k = (1 - share_k) / (K - 1): labels then tell the shares, and stated ones may be
+    far off. But popularity moves m as well, and then m says nothing about the shares. The two are told apart by the
+    instances that are hardly of class k, as the labels of `others` (n, K), their neighbours, say: there even naming
+    names no class above 1 / (K - 1), while popularity names some as much more often as it does on the whole.
+    """
+    shares = read(class_shares, given.shape[1])
+    if shares is None:
+        return None
+    reached = (given.sum(1) > 0) & (others.sum(1) > 0)
+    own, n_classes, n = given[reached], len(shares), int(reached.sum())
+    named, expected = how_often(own).cpu(), (1 - shares) / (n_classes - 1)
+    implied = 1 - (n_classes - 1) * named
+    test = fit(n * named.numpy(), n * expected.numpy(), n_classes - 1)
+    if test.p_value > BY_CHANCE or float((implied - shares).abs().sum()) / 2 < OFF:
+        return None
+    may_be = others[reached].topk(max(1, round(LIKELY * n_classes)), dim=1, largest=False).indices
+    hardly = torch.ones_like(own).scatter_(1, may_be, 0.0)
+    by_class = torch.zeros_like(own).scatter_(1, may_be[:, :1], 1.0).T  # (K, n), by the class least named around
+    met, most = ((by_class @ cells).double().cpu() for cells in (own * hardly, hardly / (n_classes - 1)))
+    there = most > FEWEST
+    above = ((met - most)[there] / most[there].sqrt()).clamp_min(0.0).square()
+    # of a normal deviate, the square where it is positive has mean 1/2 and variance 5/4
+    if float(above.sum()) > 0.5 * len(above) + ERRORS * (1.25 * len(above)) ** 0.5:
+        return None
+    more = implied < shares  # named more often than the stated shares allow, if naming is even
+    count = float(met[:, more].sum())
+    here, popular = count / max(float(most[:, more].sum()), 1.0), float(named[more].sum() / expected[more].sum())
+    if here + ERRORS * here / max(count, 1.0) ** 0.5 > (1 + popular) / 2:
+        return None
+    return implied.clamp_min(0.0) / implied.clamp_min(0.0).sum()
 
 
 def how_often(given: Tensor) -> Tensor:

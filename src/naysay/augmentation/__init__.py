@@ -10,6 +10,7 @@ where 1 weighs all alike, `gamma="auto"` reads it off the distances. The graph j
 so rows held out for validation must not be among them.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,8 @@ def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None =
     if gamma is not None:
         spread = graph.distances[:, -1] - graph.distances[:, 0]
         warn_unless_fits(gamma, spread, effective, graph.k, graph.distances)
+    if sharing.transition is None and sharing.class_shares is not None:
+        warn_if_contradicted(graph, W, given, sharing.class_shares)
     shared = propagate(graph.indices, W, given, alpha=alpha, rounds=sharing.total, tol=sharing.tol)
     Z, turned = correct(shared.labels, given, sharing)
     became = shared.rounds, shared.change, graph.recall, describe(given, Z), turned
@@ -139,6 +142,20 @@ def correct(Z: Tensor, given: Tensor, sharing: Sharing) -> tuple[Tensor, float |
         return Z, None
     corrected = shares.find(Z, given, sharing.class_shares, sharing.transition).correct(Z)
     return corrected, float((corrected.argmin(1) != Z.argmin(1)).double().mean()) if len(Z) else 0.0
+
+
+def warn_if_contradicted(graph: Graph, W: Tensor, given: Tensor, class_shares: Any) -> None:
+    """Warn where the labels are named evenly and imply other class shares than those stated."""
+    # neighbours alone, once: after many rounds a row's own labels come back to it
+    others = torch.nn.functional.embedding_bag(graph.indices, given, per_sample_weights=W.to(given), mode="sum")
+    implied = shares.contradicted(given, others, class_shares)
+    if implied is not None:
+        said = ", ".join(f"{share:.3f}" for share in implied.tolist())
+        warnings.warn(
+            f"class_shares do not fit the labels, which name wrong classes evenly and so imply shares of {said}. "
+            "Pass those, or None.",
+            stacklevel=4,
+        )
 
 
 def read_labels(comp: Any, n_classes: int | None) -> Tensor:
