@@ -4,7 +4,7 @@ BIN := .venv/bin
 # two workers with one thread each beat one worker with two threads on the small tensors of the tests
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test setup browser check bench kills clean
+.PHONY: demo test setup browser check bench fuzz kills clean
 
 demo: setup
 	$(BIN)/naysay demo
@@ -21,11 +21,13 @@ browser:
 
 setup: .venv/ready
 
-# torch first and by its exact version: a range may pull gigabytes of another build
+# torch first and by its exact version: a range may pull gigabytes of another build. All others by their sums, also those
+# that torch has brought along
 .venv/ready: requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	grep -v '^torch==' requirements.txt | $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --force-reinstall --require-hashes -r /dev/stdin
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
@@ -41,6 +43,10 @@ bench: setup
 # minutes: jobs are killed at random moments and done again; a sample is among the tests
 kills: setup
 	$(BIN)/python tests/kills.py
+
+# thousands of spoilt files, by seed, for every reader: a result or one sentence; about two minutes, not part of the tests
+fuzz: setup
+	OMP_NUM_THREADS=1 $(BIN)/python tests/malformed.py
 
 clean:
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache

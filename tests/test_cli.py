@@ -187,6 +187,44 @@ def test_feature_columns_can_be_chosen_by_pattern_and_left_out(place, tmp_path):
     )
 
 
+def test_labels_that_favour_a_class_are_put_right_by_class_shares(place, tmp_path):
+    x, y = blobs(seed=3)
+    T = np.array([[0, 0.99, 0.01], [0.99, 0, 0.01], [0.5, 0.5, 0]])
+    wrong = transition.sample(y, T, seed=1)[:, 0].tolist()
+    data = write_csv(
+        tmp_path / "d.csv",
+        [["a", "b", "c", "d", "no"], *([*row, NAMES[k]] for row, k in zip(x.tolist(), wrong, strict=True))],
+    )
+    counts = [[name, int((y == k).sum())] for k, name in enumerate(NAMES)]
+    write_csv(tmp_path / "shares.csv", [["class", "share"], *counts])
+    right = {}
+    for known in ("unknown", "even", tmp_path / "shares.csv"):
+        naysay("augment", data, "--label", "no", "--class-shares", known, "--out", tmp_path / "z.npz", "--force")
+        right[str(known)] = (np.load(tmp_path / "z.npz")["labels"].argmin(1) == y).mean()
+    assert right["even"] > right["unknown"] + 0.1
+    assert right[str(tmp_path / "shares.csv")] > right["unknown"] + 0.1
+    for rows, sentence in (
+        ([["class", "share"], ["cat", 1], ["dog", 1]], "must say how common every class is; got nothing of 'emu'."),
+        ([["class", "share"], ["cat", 1], ["cow", 1]], "got class 'cow' with share '1'."),
+        ([["class", "share"], ["cat", "much"]], "got class 'cat' with share 'much'."),
+    ):
+        write_csv(tmp_path / "bad.csv", rows)
+        said = naysay(
+            "augment",
+            data,
+            "--label",
+            "no",
+            "--class-shares",
+            tmp_path / "bad.csv",
+            "--out",
+            tmp_path / "n.npz",
+            code=2,
+        )
+        assert sentence in " ".join(said.stderr.split())
+    said = naysay("augment", data, "--label", "no", "--class-shares", "evn", "--out", tmp_path / "n.npz", code=2)
+    assert "--class-shares must be even, unknown or a file" in " ".join(said.stderr.split())
+
+
 def test_augmented_labels_are_written_for_every_item(place, tmp_path):
     base = ("augment", place / "data.csv", "--label", "not_label", "--truth", "class")
     naysay(*base, "--out", tmp_path / "z.csv")

@@ -213,6 +213,30 @@ def test_labels_over_shards_are_those_of_one_machine(data, folder, cluster, tmp_
         augment_shards(folder / "rows", tmp_path / "out", sharing, **settings)
 
 
+def test_class_shares_over_shards_correct_as_one_machine_does(data, folder, cluster, tmp_path):
+    x, y = data
+    known = [0.4, 0.3, 0.2, 0.1, 0.0]
+    sharing = Sharing(n_neighbors=NEIGHBOURS, gamma="auto", method="exact", class_shares=known, rounds=10)
+    account = augment_shards(
+        folder / "rows", tmp_path / "out", sharing, labels=folder / "labels", n_classes=K, workers=2
+    )
+    Z, _ = read_out(tmp_path / "out")
+    graph = neighbors.build(x, NEIGHBOURS, "exact")
+    one, report = augment_report(graph, y, n_neighbors=NEIGHBOURS, gamma="auto", class_shares=known, rounds=10)
+    assert np.abs(Z - one).max() < 1e-5
+    assert account.report.turned == pytest.approx(report.turned, abs=1e-3)
+    assert account.settings["class_shares"] == tuple(known)
+    with pytest.raises(InputError, match=r"class_shares must be 5 numbers, one for each class; got shape \(3,\)"):
+        augment_shards(
+            folder / "rows",
+            tmp_path / "other",
+            replace(sharing, class_shares=[0.5, 0.5, 0.0]),
+            labels=folder / "labels",
+            n_classes=K,
+            workers=2,
+        )
+
+
 def test_parquet_shards_through_the_command_give_what_one_machine_gives(data, cluster, tmp_path):
     x, y = data
     names = np.array([*"abcde", None], object)[y]  # -1 is the last

@@ -82,7 +82,8 @@ def test_every_name_says_what_it_is_and_where_it_comes_from():
         assert all((entry.title, entry.licence, entry.citation)), name
         assert len(set(entry.classes)) == len(entry.classes), name
         for source in entry.sources:
-            assert [url for url in source.urls if url.startswith(("https://", "http://"))], name
+            assert source.urls, name
+            assert all(url.startswith("https://") for url in source.urls), name
             assert source.sha256 is None or len(source.sha256) == 64, name
         unchecked = {source.file for source in entry.sources if source.sha256 is None}
         assert unchecked == ({f"{name}.pkl"} if "clcifar" in name else set()), name

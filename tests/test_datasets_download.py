@@ -10,12 +10,13 @@ import threading
 import time
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.request import Request
 
 import numpy as np
 import pytest
 
 from naysay.datasets import CATALOG, Source, load
-from naysay.datasets.download import fetch
+from naysay.datasets.download import StaySecure, fetch
 from naysay.errors import InputError
 
 BODY = np.random.default_rng(0).bytes(1_500_000)  # several chunks
@@ -175,6 +176,31 @@ def test_a_file_without_checksum_never_continues_an_old_part(server, tmp_path):
     server.cut = 800_000  # within one download it does go on
     assert fetch(source(server, sha256=None), tmp_path, "set").read_bytes() == BODY
     assert [asked for _, asked in server.asked] == [None, "bytes=800000-"]
+
+
+def test_a_file_without_checksum_is_held_to_the_first_that_was_seen(server, tmp_path):
+    unknown = source(server, sha256=None)
+    path = fetch(unknown, tmp_path, "set")
+    record = path.with_name("file.bin.sha256")
+    assert record.read_text() == f"{SUM}\n"
+    assert fetch(unknown, tmp_path, "set") == path
+    path.unlink()
+    server.files["/file.bin"] = b"another version"
+    other = hashlib.sha256(b"another version").hexdigest()
+    with pytest.raises(
+        InputError, match=rf"has the SHA-256 {other}, and the one that was seen here first {SUM}\. Get that"
+    ):
+        fetch(unknown, tmp_path, "set")
+    record.unlink()
+    fetch(unknown, tmp_path, "set")
+    assert record.read_text() == f"{other}\n"
+
+
+def test_https_is_not_left_for_http():
+    asked, stay = Request("https://home.example/file"), StaySecure()
+    assert stay.redirect_request(asked, None, 302, "", {}, "https://mirror.example/file").full_url.endswith("/file")
+    with pytest.raises(ConnectionError, match="the server sends from https to http://"):
+        stay.redirect_request(asked, None, 302, "", {}, "http://mirror.example/file")
 
 
 def test_a_file_put_there_by_hand_is_checked_and_left_alone(server, tmp_path):

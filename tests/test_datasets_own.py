@@ -1,12 +1,19 @@
 """A user's own data: tables as people have them, folders of images, arrays."""
 
+import contextlib
 import csv
 import gzip
+import os
+import struct
+import tempfile
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -70,6 +77,8 @@ def test_several_label_columns_stand_side_by_side(tmp_path):
         (TABLE.replace(",", "\t"), "tabs.tsv"),
         ("\ufeff" + TABLE, "mark.csv"),
         (TABLE.replace("\n", "\r\n"), "windows.csv"),
+        (TABLE.replace("\n", "\r"), "old macintosh.csv"),
+        (TABLE.replace("\n", "\r\r\n"), "twice converted.csv"),
         ("\n" + TABLE + "\n\n", "blank lines.csv"),
         # without the time: test names must be the same in every worker
         (gzip.compress(TABLE.encode(), mtime=0), "packed.csv.gz"),
@@ -334,6 +343,22 @@ def test_labels_come_back_as_they_were_written(tmp_path_factory, labels):
     assert [text and text.split() for text in got] == [label.split() or None for label in labels]
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (TABLE.replace("cat", "c\rt"), r"has a row of 3 cells under a header of 4: 'a,1.5,c'"),
+        (TABLE.encode("utf-16-le"), r"is not UTF-8 text \(it holds zero bytes, as UTF-16 does\)\. Save it as UTF-8\."),
+        (TABLE.encode("utf-16-be"), r"is not UTF-8 text \(it holds zero bytes, as UTF-16 does\)"),
+        (TABLE.encode("utf-16"), r"is not UTF-8 text"),
+        (TABLE.replace("x1", "x" * 140_000), r"cannot be read as CSV \(field larger than field limit"),
+    ],
+    ids=["a stray carriage return", "utf-16-le", "utf-16-be", "utf-16", "a long name"],
+)
+def test_csv_that_cannot_be_read_is_one_sentence(tmp_path, content, says):
+    with pytest.raises(InputError, match=f"data.csv {says}"):
+        read_table(csv_file(tmp_path, content), id="id", label="not_label")
+
+
 # images
 
 
@@ -404,6 +429,72 @@ def test_sixteen_bits_are_scaled_and_turned_photographs_set_upright(tmp_path):
     (tmp_path / "turned").mkdir()
     turned.save(tmp_path / "turned" / "a.jpg", exif=exif)
     assert from_folder(tmp_path / "turned").x.shape == (1, 8, 6, 3)
+
+
+def sixteen_bit_tiff(path, order, value):
+    """A grey TIFF of 4 x 6 pixels in this byte order, "<" or ">"."""
+    pixels = np.full((4, 6), value, f"{order}u2").tobytes()
+    tags = {256: 6, 257: 4, 258: 16, 259: 1, 262: 1, 273: 8, 277: 1, 278: 4, 279: len(pixels)}
+    entries = b"".join(struct.pack(f"{order}HHII", tag, 4, 1, number) for tag, number in tags.items())
+    head = (b"II" if order == "<" else b"MM") + struct.pack(f"{order}HI", 42, 8 + len(pixels))
+    path.write_bytes(head + pixels + struct.pack(f"{order}H", len(tags)) + entries + bytes(4))
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_sixteen_bits_are_scaled_in_either_byte_order(tmp_path, order):
+    sixteen_bit_tiff(tmp_path / "a.tif", order, 0x4080)
+    items = from_folder(tmp_path)
+    assert items.x.shape == (1, 4, 6)
+    assert (items.x == 0x40).all()
+
+
+def test_a_hidden_folder_is_no_class(tmp_path):
+    for name in ("cat/a.png", ".thumbnails/a.png", "dog/.cache/a.png", "dog/b.png"):
+        image(tmp_path, name)
+    assert same(from_folder(tmp_path).ids, ["cat/a.png", "dog/b.png"])
+
+
+@contextlib.contextmanager
+def nobody():
+    """The rights of a user who has none, where the tests are run by root, who may read everything."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+def test_a_class_folder_that_cannot_be_read_is_not_skipped():
+    with tempfile.TemporaryDirectory() as name:  # tmp_path itself is for its owner alone
+        folder = Path(name)
+        folder.chmod(0o755)
+        image(folder, "cat/a.png")
+        image(folder, "dog/b.png").parent.chmod(0)
+        with (
+            nobody(),
+            pytest.raises(InputError, match=r"the folder .*dog cannot be read \(Permission denied\)\. Make it"),
+        ):
+            from_folder(folder)
+        (folder / "dog").chmod(0o755)
+
+
+def test_a_linked_class_folder_is_read_and_a_link_back_is_refused(tmp_path):
+    image(tmp_path / "elsewhere", "a.png")
+    image(tmp_path / "images", "cat/b.png")
+    (tmp_path / "images" / "dog").symlink_to(tmp_path / "elsewhere")
+    assert same(from_folder(tmp_path / "images").ids, ["cat/b.png", "dog/a.png"])
+    (tmp_path / "images" / "cat" / "up").symlink_to(tmp_path / "images")
+    with pytest.raises(InputError, match=r"the folder .*up is a link to one that is read already\. Take it out\."):
+        from_folder(tmp_path / "images")
+
+
+def test_an_image_whose_name_is_not_utf_8_is_told_before_the_work(tmp_path):
+    image(tmp_path, "a.png").rename(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png"))
+    with pytest.raises(InputError, match=r"holds a name that is not UTF-8 .*\. Write it in UTF-8\."):
+        from_folder(tmp_path)
 
 
 def test_folders_that_cannot_be_used_are_refused(tmp_path):
@@ -496,6 +587,58 @@ def test_arrays_that_cannot_be_used_are_refused(tmp_path, arrays, asked, says):
     np.savez(tmp_path / "own.npz", **arrays)
     with pytest.raises(InputError, match=f"own.npz {says}" if not says.startswith("unknown") else says):
         read_arrays(tmp_path / "own.npz", **asked)
+
+
+def test_arrays_of_other_machines_are_read_as_this_one_has_them(tmp_path):
+    x = np.arange(6.0).reshape(3, 2)
+    for kind in (">f4", ">f8", np.longdouble, "<f4"):
+        np.savez(tmp_path / "a.npz", x=x.astype(kind), ids=np.array(["a", "b", "c"]).astype(">U1"))
+        items = read(tmp_path / "a.npz")
+        assert items.x.tolist() == x.tolist()
+        assert items.x.dtype in (np.float32, np.float64)
+        assert items.x.dtype.isnative
+        assert same(items.ids, ["a", "b", "c"])
+        np.save(tmp_path / "a.npy", x.astype(kind))
+        assert torch.from_numpy(np.array(read(tmp_path / "a.npy").x)).tolist() == x.tolist()
+
+
+def test_names_in_bytes_are_utf_8(tmp_path):
+    names = np.array(["ä".encode(), b"b", b""])
+    np.savez(tmp_path / "a.npz", x=np.zeros((3, 2)), labels=names)
+    assert same(read(tmp_path / "a.npz").labels, [["ä"], ["b"], [None]])
+
+
+BEYOND = np.array(["a", "b", "c"])
+BEYOND.view(np.uint32)[0] = 0x110000  # no letter: Unicode ends before it
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"labels": np.array([b"\xff", b"b", b"c"])}, "holds a name that is not UTF-8"),
+        ({"ids": np.array([b"\xff", b"b", b"c"])}, "holds a name that is not UTF-8"),
+        ({"labels": np.array(["\ud800", "b", "c"])}, "holds a name that is not UTF-8 .*surrogates not allowed"),
+        ({"ids": BEYOND}, "holds a name that is not UTF-8 .*0x110000 for a letter"),
+        (
+            {"ids": np.zeros(3, [("a", "f4")])},
+            r"must hold names or numbers where items are named; got \[\('a', '<f4'\)",
+        ),
+        ({"x": np.full((3, 2), 10, np.longdouble) ** 400}, "must hold finite numbers; got nan or inf in row 0"),
+        ({"x": np.zeros((3, 2), [("a", "f4")])}, "must hold numbers"),
+    ],
+)
+def test_arrays_that_mean_nothing_here_are_one_sentence(tmp_path, changed, says):
+    np.savez(tmp_path / "own.npz", **{"x": np.zeros((3, 2)), **changed})
+    with pytest.raises(InputError, match=f"own.npz {says}"):
+        read(tmp_path / "own.npz")
+
+
+def test_a_part_of_an_npz_that_is_no_array_is_refused(tmp_path):
+    np.savez(tmp_path / "own.npz", x=np.zeros((3, 2)))
+    with zipfile.ZipFile(tmp_path / "own.npz", "a") as archive:
+        archive.writestr("ids.npy", b"no array")
+    with pytest.raises(InputError, match=r"own.npz cannot be read as .npz \(it holds something else than arrays\)"):
+        read(tmp_path / "own.npz")
 
 
 def test_npy_files_that_are_not_whole_are_refused(tmp_path):

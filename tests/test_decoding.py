@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from naysay import datasets, labels, metrics, selection, transition
-from naysay.decoding import choose_k, decode, local_distribution
+from naysay.decoding import NeighborDecoder, choose_k, decode, local_distribution
 from naysay.errors import InputError
 
 K = 4
@@ -51,3 +51,44 @@ def test_candidates_beyond_the_rows_are_left_out_and_none_left_is_an_error():
     assert sorted(choose_k(features, comp)[1]) == [4, 8, 16, 32]
     with pytest.raises(InputError, match="no k of the candidates is within the 36 training rows"):
         choose_k(features, comp, ks=[64])
+
+
+def test_equally_little_named_classes_are_told_apart_by_more_neighbours_not_by_their_number():
+    digits = datasets.load("digits")
+    x, x_test = (part.reshape(len(part), -1).astype(np.float32) for part in (digits.x_train, digits.x_test))
+    comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=0), 10)
+    few = NeighborDecoder(torch.from_numpy(x), comp, 4)
+    predicted = few.predict(x_test)
+    # four labels leave at least six classes unnamed: class 0 used to be the answer for 230 of these 355
+    assert int((predicted == 0).sum()) < 60
+    by_number = metrics.oracle_accuracy(decode(few.distribution(x_test)), digits.y_test)
+    assert metrics.oracle_accuracy(predicted, digits.y_test) > by_number + 0.2
+    assert torch.equal(predicted[3:5], few.predict(x_test[3:5]))  # no matter who else is asked
+    # they stay as likely as each other
+    tied = few.distribution(x_test) == few.distribution(x_test).amin(1, keepdim=True)
+    assert torch.allclose(few.posterior(x_test)[tied].amin(), few.posterior(x_test)[tied].amax(), atol=0.2)
+
+
+def test_the_last_ties_fall_to_the_more_common_class_and_then_to_the_seed():
+    features, comp = torch.arange(8.0)[:, None], labels.from_indices([0] * 8, K)
+    # of four classes one is named and three are not, however many neighbours are asked
+    by_shares = NeighborDecoder(features, comp, 4, class_shares=[0.1, 0.2, 0.5, 0.2]).predict(features)
+    assert by_shares.tolist() == [2] * 8
+    seeds = {tuple(NeighborDecoder(features, comp, 4, seed=seed).predict(features).tolist()) for seed in range(4)}
+    assert len(seeds) == 4
+    assert {number for drawn in seeds for number in drawn} == {1, 2, 3}
+
+
+def test_class_shares_are_those_of_the_rows_themselves_and_serve_new_ones():
+    rng = np.random.default_rng(0)
+    y = np.arange(800) % K
+    x = torch.from_numpy((3 * np.eye(K)[y] + rng.normal(0, 0.6, (800, K))).astype(np.float32))
+    popular = torch.tensor([[0, 0.97, 0.02, 0.01], [0.97, 0, 0.02, 0.01], [0.7, 0.29, 0, 0.01], [0.7, 0.28, 0.02, 0]])
+    comp = labels.from_indices(transition.sample(y, popular.double()), K)
+    right = {
+        known: metrics.oracle_accuracy(NeighborDecoder(x[:600], comp[:600], 32, None, known).predict(x[600:]), y[600:])
+        for known in (None, "even")
+    }
+    assert right["even"] > right[None] + 0.05
+    assert NeighborDecoder(x, comp, 32, None, "even").posterior(x[:3]).sum(1).tolist() == pytest.approx([1, 1, 1])
+    assert choose_k(x, comp, class_shares="even")[0].class_shares == "even"

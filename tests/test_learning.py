@@ -470,12 +470,56 @@ def test_a_config_comes_from_a_file(tmp_path):
         ("epochs = 0", "epochs must be at least 1; got 0"),
         ('optimizer = "adam"', "unknown optimizer 'adam': did you mean adamw"),
         ("epochs = ", "is not valid TOML"),
+        ("[model_options]\nhiden = 8", "unknown option of the model mlp 'hiden': did you mean hidden"),
+        ('model = "linear"\n[model_options]\nhidden = 8', "the model linear has no options; got 'hidden'"),
+        ("[model_options]\nhidden = -8", "hidden must be a whole number from 1 to 1,000,000; got -8"),
+        ("[model_options]\nhidden = 1000000000000", "hidden must be a whole number from 1 to 1,000,000; got 1000"),
+        ("momentum = nan", "momentum must be at least 0 and below 1; got nan"),
+        ("momentum = -0.5", "momentum must be at least 0 and below 1; got -0.5"),
+        ("eps = nan", "eps must be at least 0 and below 1; got nan"),
+        ("learning_rate = nan", "learning_rate must be above 0; got nan"),
+        (f"learning_rate = 1{'0' * 400}", "setting learning_rate cannot be|learning_rate must be at most"),
+        ("epochs = nan", "setting epochs cannot be nan"),
+        (f"epochs = 1{'0' * 30}", r"setting epochs cannot be|epochs must be at most 1e\+18"),
+        ("batch_size = -4", "batch_size must be at least 1; got -4"),
+        ("crop = -1", "crop must be at least 0; got -1"),
+        ('recipe = "simsiam"\n[options]\nprojection = 0', "projection must be at least 1; got 0"),
+        (
+            'recipe = "simsiam"\n[options]\nprojection = 9000000',
+            "projection, bottleneck and width must be at most 65,536",
+        ),
+        ('recipe = "simsiam"\n[options.view]\nhue = "red"', "hue must be a number; got 'red'"),
+        (f"options = {'[' * 5000}", "is nested too deeply|is not valid TOML"),
     ],
 )
 def test_a_wrong_config_file_is_refused_by_name(tmp_path, text, message):
     (tmp_path / "run.toml").write_text(text)
     with pytest.raises(InputError, match=message):
         Config.from_file(tmp_path / "run.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"options": ' + '{"a": ' * 50_000, "is nested too deeply"),
+        ('{"epochs": ' + "9" * 5000 + "}", "is not valid JSON: Exceeds the limit"),
+        ('{"epochs": Infinity}', "setting epochs cannot be inf"),
+        ("[1]", "must hold settings by name; got a list"),
+        ('{"\\ud800": 1}', "unknown setting"),
+    ],
+)
+def test_a_wrong_json_config_is_refused_in_one_sentence(tmp_path, text, message):
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        Config.from_file(tmp_path / "run.json")
+
+
+def test_numbers_that_are_not_whole_are_refused_where_things_are_counted():
+    for name in ("epochs", "batch_size", "warmup_epochs", "crop", "seed"):
+        with pytest.raises(InputError, match=f"{name} must be a whole number; got 2.5"):
+            Config(**{name: 2.5})
+    with pytest.raises(InputError, match=r"batch_size must be at most 1e\+18"):
+        Config(batch_size=10**30)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 from scipy.sparse import csr_matrix
 from sklearn.neighbors import kneighbors_graph
 
+from naysay import tensors
 from naysay.errors import InputError
 from naysay.neighbors import Graph, build, check, from_arrays, from_csr
 
@@ -138,6 +139,15 @@ def test_every_changed_byte_of_a_saved_graph_is_noticed(tmp_path):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(InputError):
             Graph.load(path)
+
+
+@pytest.mark.parametrize("changed", [{"columns": [3]}, {"columns": True}, {"metric": 3}, {"recall": "high"}])
+def test_a_saved_graph_that_describes_itself_wrongly_is_refused(tmp_path, changed):
+    arrays = {"indices": torch.tensor([[1], [0]], dtype=torch.int32), "distances": torch.ones(2, 1)}
+    about = {"metric": "euclidean", "method": "given", "recall": None, "columns": None, **changed}
+    tensors.save(tmp_path / "g.safetensors", arrays, about, format="naysay-graph-1", key="graph")
+    with pytest.raises(InputError, match=f"A graph's {next(iter(changed))} must be "):
+        Graph.load(tmp_path / "g.safetensors")
 
 
 @pytest.mark.parametrize("keep", [0, 7, 60, -1])

@@ -38,6 +38,7 @@ __all__ = [
     "runs",
     "seeds",
     "selection",
+    "shares",
     "transition",
 ]
 
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         runs,
         seeds,
         selection,
+        shares,
         transition,
     )
     from naysay.augmentation import augment

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from naysay import memory
 from naysay.errors import InputError
 from naysay.words import few
 
@@ -20,6 +21,7 @@ Contradictions = Literal["raise", "unlabel", "keep"]
 
 UNLABELLED = -1
 SEVERAL = (list, tuple, np.ndarray, Tensor, set, frozenset)  # what a row of several labels may be
+COUNT_BYTES = 20  # for each entry of comp while labels are counted: int64, float64 and the float32 that stays
 ROW_SUM_TOLERANCE = 1e-3  # rows of float16 embeddings pipelines sum to 1 only to their eleven bits
 
 
@@ -37,6 +39,7 @@ def from_indices(y: Any, n_classes: int, *, contradictions: Contradictions = "ra
         got = f"{int(columns[at])} in row {int(rows[at])}. If the classes are counted from 1, subtract 1"
         raise InputError(f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {got}.")
     given = columns != UNLABELLED
+    _afford(n, n_classes)
     counts = np.bincount(rows[given] * n_classes + columns[given], minlength=n * n_classes).reshape(n, n_classes)
     return _from_counts(counts, contradictions)
 
@@ -56,6 +59,7 @@ def from_signed(votes: Any, n_classes: int, *, contradictions: Contradictions = 
     if array.size and np.abs(array).max() > n_classes:
         wanted = f"-{n_classes} to {n_classes} (0 abstains, classes are counted from 1)"
         raise InputError(f"votes must be {wanted}; got {int(array.flat[np.abs(array).argmax()])}.")
+    _afford(len(array), n_classes)
     apart = [(array == -k).sum(1) - (array == k).sum(1) for k in range(1, n_classes + 1)]
     return _from_counts((array > 0).sum(1, keepdims=True) + np.stack(apart, axis=1), contradictions)
 
@@ -105,6 +109,7 @@ def from_table(
             among = f"the options shown {few(shown[at])}"
             raise InputError(f"row {at} names class {its_label!r}, which was not among {among}.")
         votes.append((by, item_number[name], class_number[its_label]))
+    _afford(len(item_list), len(classes))
     flat = [i * len(classes) + k for _, i, k in (votes if annotator is None else set(votes))]
     counts = np.bincount(np.array(flat, np.int64), minlength=len(item_list) * len(classes))
     return _from_counts(counts.reshape(-1, len(classes)), contradictions, item_list)
@@ -188,6 +193,12 @@ def check_n_classes(n_classes: int) -> None:
         )
     if n_classes < 2:
         raise InputError(f"complementary labels need at least 3 classes; got {n_classes}.")
+
+
+def _afford(n: int, n_classes: int) -> None:
+    """Raise InputError where a matrix (n, K) and what it is made from do not fit into memory."""
+    way_out = "Are these classes, or is it another column? Give fewer rows or classes."
+    memory.afford(COUNT_BYTES * n * n_classes, f"a matrix of labels of {n:,} items in {n_classes:,} classes", way_out)
 
 
 def _from_counts(counts: NDArray[np.int64], contradictions: str, items: Sequence[Any] | None = None) -> Tensor:

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,13 +35,14 @@ from naysay.errors import InputError
 SHARPNESS = 10.0  # nats between a class that is never named here and one that is named as often as anywhere
 EVIDENCE = 64.0  # labels that a shared row is worth, under a T: the paper's number of neighbours
 LEAST = 1e-3  # no entry of a T is taken to be smaller: one label must not rule a class out
-BEHIND = 40.0
+BEHIND = {torch.float32: 40.0, torch.float64: 700.0}
 EXACT = 1e-7  # how far a class's share may be off: what float32 posteriors of a million rows can tell
 PASSES, HALVINGS, FURTHEST = 100, 30, 20.0  # at most; of the offsets in one step, in nats
 BLOCK = 65_536  # rows at a time: they stay in the cache, and a million need little memory
 
-# from offsets b (K,) to the sums over rows of logsumexp(L + b), of P (K,) and of P^T P (K, K), and the rows' number
-Moments = Callable[[Tensor], tuple[float, Tensor, Tensor, int]]
+# from offsets b (K,) to the sums over rows of logsumexp(L + b), of P (K,) and of P^T P (K, K), and the rows' number;
+# in double precision if the second argument says so
+Moments = Callable[[Tensor, bool], tuple[float, Tensor, Tensor, int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +70,11 @@ class Evidence:
     def odds(self, Z: Tensor) -> tuple[Tensor, Tensor]:
         """The odds (n, K) of the classes against each row's likeliest, and its logit (n, 1).
 
-        A class 40 nats behind is out of the question; smaller numbers than float32's normal ones would only cost time.
+        In float32 a class 40 nats behind is out of the question: smaller numbers than normal ones would cost much time.
         """
         logits = self.logits(Z)
         top = logits.amax(1, keepdim=True)
-        odds = (logits - top).clamp_min_(-BEHIND).exp_()
+        odds = (logits - top).clamp_min_(-BEHIND[Z.dtype]).exp_()
         if self.offsets is not None and bool((absent := self.offsets.isneginf()).any()):
             odds[:, absent.to(odds.device)] = 0.0
         return odds, top
@@ -97,8 +99,8 @@ def read(class_shares: Any, n_classes: int) -> Tensor | None:
             raise InputError(f"class_shares must be {can}; got {class_shares!r}.")
         return torch.full((n_classes,), 1 / n_classes, dtype=torch.float64)
     try:
-        shares = torch.as_tensor(class_shares).detach().to("cpu", torch.float64)
-    except (TypeError, ValueError, RuntimeError):
+        shares = torch.from_numpy(as_floats(class_shares))
+    except (TypeError, ValueError):
         shares = torch.empty(0)
     if shares.shape != (n_classes,):
         got = f"shape {tuple(shares.shape)}" if len(shares) else repr(class_shares)
@@ -109,6 +111,11 @@ def read(class_shares: Any, n_classes: int) -> Tensor | None:
     return shares / shares.sum()
 
 
+def as_floats(numbers: Any) -> Any:
+    """An array of anybody's numbers in float64; a list keeps all its digits, which torch would not."""
+    return np.array(numbers.tolist() if isinstance(numbers, Tensor) else numbers, dtype=np.float64)
+
+
 def find(Z: Tensor, given: Tensor, class_shares: Any = None, T: Any = None) -> Evidence:
     """How posteriors follow from labels Z (n, K) that were shared from `given` (n, K); see the module's maths."""
     n_classes = Z.shape[1]
@@ -117,7 +124,11 @@ def find(Z: Tensor, given: Tensor, class_shares: Any = None, T: Any = None) -> E
     evidence = Evidence(how_often(given), known)
     if shares is None:
         return evidence
-    return with_offsets(evidence, shares, lambda offsets: moments(Evidence(evidence.named, known, offsets), Z))
+
+    def look(offsets: Tensor, double: bool) -> tuple[float, Tensor, Tensor, int]:
+        return moments(Evidence(evidence.named, known, offsets), Z, double)
+
+    return with_offsets(evidence, shares, look)
 
 
 def how_often(given: Tensor) -> Tensor:
@@ -128,16 +139,18 @@ def how_often(given: Tensor) -> Tensor:
 
 def with_offsets(evidence: Evidence, shares: Tensor, moments: Moments) -> Evidence:
     """The evidence with offsets for which the mean posterior is the shares; `moments` looks at all rows."""
-    offsets = solve(moments, shares)
+    offsets, off = solve(lambda b: moments(b, False), shares)
+    if off > EXACT:  # evidence so hard that float32 has no number for what the offsets must lift
+        offsets, _ = solve(lambda b: moments(b, True), shares)
     return Evidence(evidence.named, evidence.T, offsets)
 
 
-def moments(evidence: Evidence, Z: Tensor) -> tuple[float, Tensor, Tensor, int]:
+def moments(evidence: Evidence, Z: Tensor, double: bool = False) -> tuple[float, Tensor, Tensor, int]:
     """What `solve` needs to know of rows Z (n, K) under one vector of offsets; rows without labels are left out."""
     n_classes, value, rows = Z.shape[1], 0.0, 0
     mass, square = (torch.zeros(shape, dtype=torch.float64) for shape in ((n_classes,), (n_classes, n_classes)))
     for start in range(0, len(Z), BLOCK):
-        some = Z[start : start + BLOCK]
+        some = Z[start : start + BLOCK].to(torch.float64 if double else Z.dtype)
         reached = some.sum(1) > 0
         odds, top = evidence.odds(some if bool(reached.all()) else some[reached])
         total = odds.sum(1, keepdim=True)
@@ -149,8 +162,11 @@ def moments(evidence: Evidence, Z: Tensor) -> tuple[float, Tensor, Tensor, int]:
     return value, mass, square, rows
 
 
-def solve(moments: Moments, shares: Tensor) -> Tensor:
-    """Offsets b (K,), float64, for which the mean posterior over all rows is the shares; -inf for a share of 0."""
+def solve(moments: Callable[[Tensor], tuple[float, Tensor, Tensor, int]], shares: Tensor) -> tuple[Tensor, float]:
+    """Offsets b (K,), float64, for which the mean posterior over all rows is the shares, and how far it is still off.
+
+    The offset of a share of 0 is -inf.
+    """
     present = shares > 0
     offsets = torch.where(present, shares.clamp_min(torch.finfo(torch.float64).tiny).log(), -torch.inf)
     wanted = shares[present]
@@ -163,7 +179,7 @@ def solve(moments: Moments, shares: Tensor) -> Tensor:
 
     b = offsets[present]
     if len(b) == 1:
-        return offsets
+        return offsets, 0.0
     value, off, bend = look(b)
     for _ in range(PASSES):
         if float(off.abs().max()) < EXACT:
@@ -182,4 +198,4 @@ def solve(moments: Moments, shares: Tensor) -> Tensor:
         else:
             break
         b, (value, off, bend) = b + reach * step, new
-    return offsets.masked_scatter(present, b - b.mean())
+    return offsets.masked_scatter(present, b - b.mean()), float(off.abs().max())

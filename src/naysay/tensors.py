@@ -46,6 +46,8 @@ def load(
     """
     from safetensors import SafetensorError, safe_open
 
+    if path.exists() and not path.is_file():  # a pipe would be waited on for ever
+        raise InputError(f"{path} is not a file, and must be a {what} file. {way_out}")
     try:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}

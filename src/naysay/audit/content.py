@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from naysay.audit.advice import shares_unknown
 from naysay.report.content import Content, Field, Part, Table
 from naysay.statistics import Fit, Share, size
 from naysay.words import count, few, percent, shortened
@@ -53,14 +54,28 @@ def _labels(audit: "Audit") -> Part:
 def _classes(audit: "Audit") -> Part:
     classes = audit.marginals.classes
     most = max(row.named.value for row in classes)
+    told, biased = audit.neighborhood is not None and audit.neighborhood.told, shares_unknown(audit)
     fields = [Field("class", "name"), Field("labels"), Field("share"), Field("", "bar"), Field("", "text")]
+    fields += [] if biased else [Field("of the items, if naming is even")]
     rows = []
     for row in classes:
         mark = "above ceiling" if row.above_ceiling else ""
-        rows.append((row.name, f"{row.named.count:,}", interval(row.named), row.named.value / most, mark))
+        implied = () if biased else (f"{100 * row.implied_share:.1f} ± {100 * row.implied_error:.1f} %",)
+        rows.append((row.name, f"{row.named.count:,}", interval(row.named), row.named.value / most, mark, *implied))
     table = Table("Classes and the labels that name them", fields, rows)
     meaning = f"{audit.marginals.meaning} Against even: {effect(audit.marginals.uniform)}."
-    return Part("How often each class is named", [table, meaning])
+    shares = UNTELLABLE if biased else EVEN_NAMING if told else ""
+    return Part("How often each class is named", [table, meaning, *([shares] if shares else [])])
+
+
+UNTELLABLE = (
+    "How common the classes are cannot be told from these labels: a class may be named often because it is popular or "
+    "because few items belong to it. If you know it, say so (class_shares)."
+)
+EVEN_NAMING = (
+    "Neighbours show no bias, so naming is about even, and the classes' shares of the items follow from how often each "
+    "is named: 1 - (K - 1) times its share of the labels, ± one standard error."
+)
 
 
 def _options(classes: Sequence[str], shown: "Shown") -> Part:

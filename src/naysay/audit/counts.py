@@ -10,6 +10,7 @@ wrong.
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,12 +59,16 @@ class Coverage:
 
 @dataclass(frozen=True)
 class ClassCount:
-    """How often a class is named, and its share of the items if naming were even (below 0: naming is not)."""
+    """How often a class is named, and its share of the items if naming were even (below 0: naming is not).
+
+    implied_error: the standard error of that share, by counting.
+    """
 
     name: str
     named: Share
     implied_share: float
     above_ceiling: bool
+    implied_error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -121,11 +126,17 @@ def marginals(given: Given) -> Marginals:
     # the chance of as many namings or more, if the class were named as often as even naming can
     above = at_least(named, np.full(n_classes, total), np.full(n_classes, ceiling)) < ALPHA / n_classes
     rows = tuple(
-        ClassCount(name, share(count, total), 1 - count / total / ceiling, bool(high))
+        ClassCount(name, share(count, total), 1 - count / total / ceiling, bool(high), _error(count, total) / ceiling)
         for name, count, high in zip(given.classes, named.tolist(), above, strict=True)
     )
     uniform = fit(named.astype(np.float64), np.full(n_classes, total / n_classes), n_classes - 1)
     return Marginals(rows, uniform, ceiling, _meaning(rows, uniform, ceiling))
+
+
+def _error(count: int, total: int) -> float:
+    """The standard error of count / total; as if one label more were there where it would be 0."""
+    p = min(max(count, 1), total - 1) / total if total > 1 else 0.5
+    return math.sqrt(p * (1 - p) / max(total, 1))
 
 
 def _meaning(rows: Sequence[ClassCount], uniform: Fit, ceiling: float) -> str:

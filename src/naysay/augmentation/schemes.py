@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-import torch
 from torch import Tensor
 
 from naysay import shares
@@ -144,8 +143,8 @@ class Sharing:
 def plain(name: str, numbers: Any) -> Any:
     """An array of numbers as nested tuples."""
     try:
-        listed = torch.as_tensor(numbers).detach().to("cpu", torch.float64).tolist()
-    except (TypeError, ValueError, RuntimeError):
+        listed = shares.as_floats(numbers).tolist()
+    except (TypeError, ValueError):
         raise InputError(f"{name} must be numbers; got {numbers!r}.") from None
     return tuple(tuple(row) if isinstance(row, list) else row for row in listed) if isinstance(listed, list) else listed
 

@@ -246,8 +246,8 @@ def _find_evidence(run: Run, comp: Sequence[File], shared: Sequence[File], n_cla
     if wanted is None:
         return evidence
 
-    def look(offsets: torch.Tensor) -> tuple[float, torch.Tensor, torch.Tensor, int]:
-        parts = run.crew.each(partial(read_moments, replace(evidence, offsets=offsets)), shared, doing)
+    def look(offsets: torch.Tensor, double: bool) -> tuple[float, torch.Tensor, torch.Tensor, int]:
+        parts = run.crew.each(partial(read_moments, replace(evidence, offsets=offsets), double), shared, doing)
         value, mass, square, rows = (sum(part[at] for part in parts) for at in range(4))
         return value, mass, square, rows
 
@@ -260,9 +260,9 @@ def count_named(file: File) -> tuple[torch.Tensor, int]:
     return given.sum(0, dtype=torch.float64), int((given.sum(1) > 0).sum())
 
 
-def read_moments(evidence: Evidence, file: File) -> tuple[float, torch.Tensor, torch.Tensor, int]:
+def read_moments(evidence: Evidence, double: bool, file: File) -> tuple[float, torch.Tensor, torch.Tensor, int]:
     """What `shares.solve` needs to know of the shared labels in a file."""
-    return shares.moments(evidence, divide_rows(torch.from_numpy(np.load(file[0]))))
+    return shares.moments(evidence, divide_rows(torch.from_numpy(np.load(file[0]))), double)
 
 
 def _gamma(run: Run, graph: Sequence[File], k: int) -> float:

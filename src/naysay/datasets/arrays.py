@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from naysay.datasets.dataset import Array, Items, Texts, numbered, unfinite_row
-from naysay.datasets.store import UNREADABLE, read_npz
+from naysay import memory
+from naysay.datasets.dataset import Array, Items, Texts, checked_texts, numbered, unfinite_row
+from naysay.datasets.store import FEWER, UNREADABLE, plain, read_npz, require_file
 from naysay.errors import InputError, unknown
 
 
@@ -42,6 +43,7 @@ def read_arrays(
 
 def read_npy(path: str | PathLike[str]) -> Array:
     """The array of a .npy file, mapped and not read."""
+    require_file(Path(path))
     try:
         x: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except UNREADABLE as error:
@@ -49,7 +51,7 @@ def read_npy(path: str | PathLike[str]) -> Array:
     if not isinstance(x, np.ndarray):
         x.close()
         raise InputError(f"{path} holds several arrays. Give it the ending .npz.")
-    return x
+    return plain(x, Path(path))
 
 
 def _items(
@@ -64,8 +66,9 @@ def _items(
         got = f"nan or inf in row {row}"
         raise InputError(f"{path} must hold finite numbers; got {got}. Mend it, or leave the row out.")
     if x.ndim == 2 and x.dtype.kind != "f":
+        memory.afford(4 * x.size, str(path), FEWER)
         x = x.astype(np.float32)
-    names = numbered(len(x)) if ids is None else ids.astype(np.str_).astype(object)
+    names = numbered(len(x)) if ids is None else _named(path, ids)
     different = len(set(names.flat))
     if names.shape != (len(x),) or different != len(x):
         raise InputError(f"{path} must hold one id per row, all different; got {different} for {len(x)} rows.")
@@ -73,10 +76,17 @@ def _items(
     return Items(names, x, given, None if truth is None else _texts(path, truth, len(x)))
 
 
+def _named(path: Path, names: Array) -> Texts:
+    """An array of names or numbers as text."""
+    if names.dtype.kind not in "iufbSU":
+        raise InputError(f"{path} must hold names or numbers where items are named; got {names.dtype}.")
+    return checked_texts(names if names.dtype.kind in "SU" else names.astype(np.str_), path)
+
+
 def _texts(path: Path, labels: Array, n: int) -> Texts:
     if labels.dtype.kind not in "iuSU" or labels.ndim not in (1, 2) or len(labels) != n:
         got = f"{labels.dtype} {labels.shape}"
         raise InputError(f"{path} must hold labels as class numbers or names, one row per row of x; got {got}.")
-    texts: Texts = labels.astype(np.str_).astype(object)
+    texts = _named(path, labels)
     texts[(texts == "") | ((texts == "-1") & (labels.dtype.kind in "iu"))] = None
     return texts

@@ -1,7 +1,8 @@
 """The sets known by name: what they are, where their files come from, and which function decodes these.
 
 SHA-256 sums are of the published originals, each found alike in several independent public tools. CLCIFAR and ACLCIFAR
-have none that could be had with certainty (None): `formats` says what their files must prove instead.
+have none that could be had with certainty (None): `formats` says what their files must prove instead, and `download`
+writes down the sum of the first that was seen.
 """
 
 from collections.abc import Callable, Sequence
@@ -106,7 +107,7 @@ MNIST_FILES = _idx(
 FASHION_FILES = _idx(
     "fashion-mnist",
     (
-        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
         "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
     ),
     "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
@@ -116,7 +117,7 @@ FASHION_FILES = _idx(
 )
 KMNIST_FILES = _idx(
     "kmnist",
-    ("http://codh.rois.ac.jp/kmnist/dataset/kmnist/",),
+    ("https://codh.rois.ac.jp/kmnist/dataset/kmnist/",),
     "51467d22d8cc72929e2a028a0428f2086b092bb31cfb79c69cc0a90ce135fde4",
     "e38f9ebcd0f3ebcdec7fc8eabdcdaef93bb0df8ea12bee65224341c8183d8e17",
     "edd7a857845ad6bb1d0ba43fe7e794d164fe2dce499a1694695a792adfac43c5",

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay import memory
 from naysay.datasets.dataset import Array, Items, Texts, numbered, unfinite_row
 from naysay.errors import InputError, unknown
 
@@ -26,6 +27,9 @@ PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 BLOCK_BYTES = 1 << 23  # of CSV text parsed at a time, which is also the longest row
 BLOCK_ROWS = 1 << 16
+GZIP_RATIO = 1032  # what a packed byte can be at most
+FEWER = "Give fewer rows or columns, or features in a .npy file, which is not read at once."
+TEXT_BYTES = 64  # about what a cell of text takes
 Block = tuple[int, dict[str, Texts], list[NDArray[np.float32]]]
 
 
@@ -84,6 +88,7 @@ def _collect(
     for rows, texts, values in read_blocks(path, text, numbers, lists=lists):
         block = np.concatenate(values, 1) if values else np.empty((len(texts[text[0]]), 0), np.float32)
         if start == 0:
+            memory.afford(rows * (4 * block.shape[1] + TEXT_BYTES * len(text)), str(path), FEWER)
             x = np.empty((rows, block.shape[1]), np.float32)
             wide = [name for name, value in zip(numbers, values, strict=True) for _ in range(value.shape[1])]
             names = names if wide == numbers else tuple(f"{name}[{j}]" for j, name in enumerate(wide))
@@ -133,8 +138,7 @@ def header(path: Path) -> list[str]:
     if path.suffix.lower() in PARQUET:
         columns = [str(name) for name in _parquet(path).schema_arrow.names]
     elif path.name.lower().endswith(CSV):
-        head = _head(path)
-        columns = next(csv.reader(io.StringIO(head), delimiter=_delimiter(head)), [])
+        columns = _csv_header(path)
     else:
         known = ", ".join((*CSV, *PARQUET))
         raise InputError(f"{path} must be a table; got the ending {path.suffix!r}. The known ones are {known}.")
@@ -185,6 +189,7 @@ def _csv(path: Path, types: dict[str, Any]) -> Any:
     import pyarrow as pa
     import pyarrow.csv
 
+    memory.afford(_unpacked_bytes(path), str(path), FEWER)
     try:
         return pyarrow.csv.read_csv(
             path,
@@ -196,21 +201,47 @@ def _csv(path: Path, types: dict[str, Any]) -> Any:
         raise _csv_error(path, str(error)) from error
 
 
+def _unpacked_bytes(path: Path) -> int:
+    """The length of a CSV file's text; of a packed one that may be too long, counted until it is."""
+    import pyarrow as pa
+
+    size, room = path.stat().st_size, memory.available()
+    if path.suffix.lower() != ".gz" or size * GZIP_RATIO <= room:
+        return size
+    size = 0
+    with pa.input_stream(str(path)) as stream:
+        while size <= 2 * room and (part := stream.read(BLOCK_BYTES)):
+            size += len(part)
+    return size
+
+
 def _head(path: Path) -> str:
     """The beginning of a CSV file, which is where its header is."""
     import pyarrow as pa
 
     try:
         with pa.input_stream(str(path)) as stream:
-            return codecs.getincrementaldecoder("utf-8-sig")().decode(stream.read(BLOCK_BYTES)).lstrip("\r\n")
+            head = codecs.getincrementaldecoder("utf-8-sig")().decode(stream.read(BLOCK_BYTES)).lstrip("\r\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text ({error}). Save it as UTF-8.") from error
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be unpacked ({error}). Write it again.") from error
+    if "\0" in head:
+        raise InputError(f"{path} is not UTF-8 text (it holds zero bytes, as UTF-16 does). Save it as UTF-8.")
+    return head
 
 
 def _delimiter(head: str) -> str:
-    return max(",;\t", key=head.partition("\n")[0].count)  # the first of equals: a comma where there is none of them
+    line = re.split("[\r\n]", head, maxsplit=1)[0]
+    return max(",;\t", key=line.count)  # the first of equals: a comma where there is none of them
+
+
+def _csv_header(path: Path) -> list[str]:
+    head = _head(path)
+    try:  # with newline="" a carriage return alone ends a row, as it does for pyarrow
+        return next(csv.reader(io.StringIO(head, newline=""), delimiter=_delimiter(head)), [])
+    except csv.Error as error:
+        raise _csv_error(path, str(error)) from error
 
 
 def _csv_error(path: Path, message: str) -> InputError:

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.errors import InputError
+
 Array = NDArray[Any]
 Texts = NDArray[np.object_]  # str, or None where a cell was empty
 REQUIRED = ("x_train", "y_train", "x_test", "y_test", "classes")
 KEYS = (*REQUIRED, "comp_train")
+LAST_LETTER = 0x10FFFF  # of Unicode
 BLOCK = 65_536  # rows looked at together, so that checking a memory-mapped array needs little memory
 
 
@@ -68,6 +71,23 @@ class Items:
 def numbered(n: int) -> Texts:
     """The ids of items that have none: their row numbers, from 0, as text."""
     return np.array([str(i) for i in range(n)], object)
+
+
+def checked_texts(texts: Array, path: Any) -> Texts:
+    """Names from the file or folder `path` as text; bytes are read as UTF-8, and what UTF-8 cannot write is refused."""
+    try:
+        texts = np.char.decode(texts, "utf-8") if texts.dtype.kind == "S" else texts
+        if texts.dtype.kind == "U" and texts.dtype.itemsize:
+            letters = np.ascontiguousarray(texts).reshape(-1).view(np.uint32)
+            if letters.max(initial=0) > LAST_LETTER:  # which numpy can hold, and Python cannot
+                raise ValueError(f"it has the number {letters.max():#x} for a letter")
+        plain: Texts = texts.astype(object)
+        for text in plain.reshape(-1).tolist():
+            if not text.isascii():
+                text.encode()
+    except ValueError as error:
+        raise InputError(f"{path} holds a name that is not UTF-8 ({error}). Write it in UTF-8.") from error
+    return plain
 
 
 def content_hash(arrays: Mapping[str, Array | None]) -> str:

@@ -4,7 +4,8 @@ A file grows as `<name>.part`. A connection that breaks is followed by another t
 long as each brings something; so is a process that died. When the SHA-256 is right, the part is renamed; when it is
 wrong, it is removed. A lock beside the file makes a second process wait and then find the work done. A file whose
 publisher gives no checksum never continues an old part (nothing could tell two versions apart), and is checked by what
-it says when it is decoded.
+it says when it is decoded; its sum is written beside it (`<name>.sha256`) when it is first seen, and another file of
+that name is refused from then on. What is asked for over https is not taken from elsewhere over http.
 """
 
 import hashlib
@@ -13,17 +14,30 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from naysay import files
-from naysay.datasets.store import WAY_OUT
+from naysay.datasets.store import WAY_OUT, require_file
 from naysay.errors import InputError
 from naysay.progress import bar, wanted
 
 TIMEOUT = 30.0  # seconds without a byte before a connection counts as broken
 CHUNK = 1 << 18
 BROKEN = (OSError, http.client.HTTPException)  # URLError, timeouts and resets are OSErrors
+
+
+class StaySecure(HTTPRedirectHandler):
+    """Follows a server to another address, but not from https to plain http."""
+
+    def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
+        if req.type == "https" and not newurl.startswith("https:"):
+            raise ConnectionError(f"the server sends from https to {newurl}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+OPENER = build_opener(StaySecure)
 
 
 @dataclass(frozen=True)
@@ -47,11 +61,24 @@ def fetch(source: Source, folder: Path, name: str) -> Path:
         with lock:
             if not path.exists():  # another process may have brought it while this one waited
                 _download(source, path, f"put it at {path}, or put a ready {name}.npz in {folder}")
-                return path
-    if source.sha256 and source.sha256 != (got := sha256(path)):
+    require_file(path, "Delete it to download it again.")
+    got = sha256(path)
+    if source.sha256 is None:
+        _compare_with_first(path, got)
+    elif source.sha256 != got:
         wrong = f"the SHA-256 {got}, not the published {source.sha256}"
         raise InputError(f"{path} has {wrong}. Delete it to download it again.")
     return path
+
+
+def _compare_with_first(path: Path, got: str) -> None:
+    """Write down the sum of a file that was never seen before; refuse one that differs from what was."""
+    record = path.with_name(f"{path.name}.sha256")
+    if not record.exists():
+        files.replace(record, f"{got}\n".encode(), WAY_OUT)
+    elif (first := record.read_text(encoding="utf-8", errors="replace").strip()) != got:
+        wrong = f"the SHA-256 {got}, and the one that was seen here first {first:.64}"
+        raise InputError(f"{path} has {wrong}. Get that one again, or delete {record} to trust this one.")
 
 
 def sha256(path: Path) -> str:
@@ -97,7 +124,7 @@ def _connect(url: str, part: Path, have: int) -> None:
     """One connection: append to the `have` bytes of `part`, or begin anew where the server does not know Range."""
     headers = {"User-Agent": "naysay"} | ({"Range": f"bytes={have}-"} if have else {})
     try:
-        response = urlopen(Request(url, headers=headers), timeout=TIMEOUT)
+        response = OPENER.open(Request(url, headers=headers), timeout=TIMEOUT)
     except HTTPError as error:
         error.close()
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from naysay import memory
 from naysay.datasets import unpickle
 from naysay.datasets.dataset import Array
 from naysay.errors import InputError
@@ -122,6 +123,7 @@ def _batches(archive: Path, names: list[str], keys: list[str]) -> dict[str, Arra
             for member in tar:  # in order: a gzip stream cannot be read backwards
                 name, file = PurePosixPath(member.name).name, tar.extractfile(member) if member.isfile() else None
                 if name in names and file is not None:
+                    memory.afford(2 * member.size, f"{name} of {archive}", AGAIN)
                     found[name] = _batch(unpickle.load(file, archive), keys, archive)
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         raise InputError(f"{archive} cannot be unpacked ({error}). {AGAIN}") from error
@@ -144,6 +146,7 @@ def _batch(content: Any, keys: list[str], archive: Path) -> Arrays:
 def decode_annotated(pickled: Path, archive: Path, *, base: Callable[[Path], Arrays], noise: float) -> Arrays:
     """The annotated training set of `pickled` with the test set of CIFAR's `archive`, which `base` decodes."""
     way_out = f"Delete it and load the set again, or put the publisher's {pickled.name} there."
+    memory.afford(2 * pickled.stat().st_size, str(pickled), way_out)
     with pickled.open("rb") as file:
         content = unpickle.load(file, pickled)
     if not isinstance(content, dict) or not {"images", "ord_labels", "cl_labels"} <= content.keys():

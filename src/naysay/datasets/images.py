@@ -1,8 +1,12 @@
 """A user's images: a folder with a subfolder per class, or images side by side with their labels in a table.
 
 All come out as uint8 of one size, grey if every one is grey, else RGB; the id of an image is its path in the folder.
+Whatever its name says, a file is only opened in the formats that are meant here: Pillow knows others that start
+programs. Hidden files and folders (`.thumbnails`) are no images of the user's.
 """
 
+import math
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +18,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay import memory
 from naysay.datasets.columns import pad, read_columns
-from naysay.datasets.dataset import Items, Texts
+from naysay.datasets.dataset import Items, Texts, checked_texts
+from naysay.datasets.store import UNREADABLE
 from naysay.errors import InputError
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM", "TIFF")
 SIDE = 64  # pixels: what images are brought to that are larger, or of different sizes
-GREY = {"1", "L", "I;16"}
+GREY = {"1", "L", "I;16", "I;16L", "I;16B", "I;16N"}
+COPIES = 3  # of an image's pixels, while it is set upright and its colours converted
+SMALLER = "Make them smaller, or give fewer."
+# what Pillow raises on files that are cut short or altered, in whichever format
+BROKEN = (*UNREADABLE, SyntaxError, LookupError, ArithmeticError, AttributeError)
+AGAIN = "Mend it or take it out of the folder."
 
 
 def from_folder(
@@ -41,17 +53,33 @@ def from_folder(
     root = Path(path)
     if not root.is_dir():
         raise InputError(f"{root} is not a folder. Give a folder of images.")
-    files = sorted(file for file in root.rglob("*") if file.suffix.lower() in ENDINGS and not file.name.startswith("."))
+    files = sorted(file for file in _walk(root) if file.suffix.lower() in ENDINGS)
     if not files:
         raise InputError(f"{root} holds no images. The endings looked for are {', '.join(ENDINGS)}.")
     folders = {file.parent == root for file in files}
     if len(folders) > 1:
         what = "images both beside and inside its subfolders"
         raise InputError(f"{root} holds {what}. Put all into class folders, or none.")
-    ids: Texts = np.array([file.relative_to(root).as_posix() for file in files], object)
+    ids = checked_texts(np.array([file.relative_to(root).as_posix() for file in files], object), root)
     y_true: Texts | None = None if folders == {True} else np.array([name.partition("/")[0] for name in ids], object)
     x, columns = _read(files, size), [label] if isinstance(label, str) else label
     return Items(ids, x, None if labels is None else _join(ids, Path(labels), id, columns), y_true)
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    """The files of a folder and its subfolders, linked ones too, none of them hidden."""
+    seen: set[str] = set()
+
+    def refuse(error: OSError) -> None:  # a class would be missing without a word
+        way_out = "Make it readable, or take it out."
+        raise InputError(f"the folder {error.filename} cannot be read ({error.strerror}). {way_out}") from error
+
+    for place, folders, names in os.walk(root, onerror=refuse, followlinks=True):
+        if (real := os.path.realpath(place)) in seen:
+            raise InputError(f"the folder {place} is a link to one that is read already. Take it out.")
+        seen.add(real)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(place, name) for name in names if not name.startswith("."))
 
 
 def _join(ids: Texts, path: Path, id: str, columns: Sequence[str]) -> Texts:
@@ -77,24 +105,32 @@ def whole_names(ids: Texts) -> dict[str, str]:
 def _read(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
     with ThreadPoolExecutor() as pool:
         shapes, modes = (set(found) for found in zip(*pool.map(_kind, files), strict=True))
-        if size is None:
-            common = next(iter(shapes))
-            size = common if len(shapes) == 1 and max(common) <= SIDE else (SIDE, SIDE)
-        mode = "L" if modes <= GREY else "RGB"
-        x = np.empty((len(files), *size, *((3,) if mode == "RGB" else ())), np.uint8)
+    if size is None:
+        common = next(iter(shapes))
+        size = common if len(shapes) == 1 and max(common) <= SIDE else (SIDE, SIDE)
+    mode = "L" if modes <= GREY else "RGB"
+    shape = (len(files), *size, *((3,) if mode == "RGB" else ()))
+    largest = COPIES * 4 * max(height * width for height, width in shapes)  # Pillow has 4 bytes a pixel
+    memory.afford(math.prod(shape) + largest, f"reading {len(files):,} images one at a time", SMALLER)
+    x = np.empty(shape, np.uint8)
 
-        def fill(i: int) -> None:
-            x[i] = _pixels(files[i], size, mode)
+    def fill(i: int) -> None:
+        x[i] = _pixels(files[i], size, mode)
 
+    at_once = min((os.cpu_count() or 1) + 4, 32, (memory.available() - x.nbytes) // max(1, largest))
+    with ThreadPoolExecutor(max(1, at_once)) as pool:
         list(pool.map(fill, range(len(files))))
     return x
 
 
 def _kind(file: Path) -> tuple[tuple[int, int], str]:
     """An image's (height, width) and colour mode, from its header."""
+    from PIL import Image
+
     with _opened(file) as image:
         width, height = image.size
-        turned = image.getexif().get(0x0112, 1) >= 5  # EXIF orientations 5 to 8 lie on their side
+        exif = Image.Image.getexif(image)  # PNG's own would unpack the pixels to look behind them
+        turned = exif.get(0x0112, 1) >= 5  # EXIF orientations 5 to 8 lie on their side
         return ((width, height) if turned else (height, width)), image.mode
 
 
@@ -104,7 +140,7 @@ def _pixels(file: Path, size: tuple[int, int], mode: str) -> NDArray[np.uint8]:
 
     with _opened(file) as image:
         upright = ImageOps.exif_transpose(image)
-        if upright.mode == "I;16":  # convert() would clip 16 bits at 255
+        if upright.mode.startswith("I;16"):  # convert() would clip 16 bits at 255
             upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
         upright = upright.convert(mode)
         if upright.size != size[::-1]:
@@ -118,10 +154,11 @@ def _opened(file: Path) -> Iterator[Any]:
     from PIL import Image
 
     try:
-        with Image.open(file) as image:
+        if not file.is_file():  # a pipe would be waited on for ever
+            raise ValueError("it is not a file")
+        with Image.open(file, formats=FORMATS) as image:
             if image.mode in ("I", "F"):
                 raise ValueError("it has 32 bits per pixel")
             yield image
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        way_out = "Mend it or take it out of the folder."
-        raise InputError(f"{file} cannot be read as an image ({error}). {way_out}") from error
+    except (*BROKEN, Image.DecompressionBombError) as error:
+        raise InputError(f"{file} cannot be read as an image ({error}). {AGAIN}") from error

@@ -6,6 +6,7 @@ the published files as they were downloaded (or put there by hand); it may be de
 
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -13,13 +14,17 @@ from pathlib import Path
 
 import numpy as np
 
-from naysay import files
-from naysay.datasets.dataset import KEYS, Array, Dataset, faults, from_arrays
+from naysay import files, memory
+from naysay.datasets.dataset import KEYS, Array, Dataset, checked_texts, faults, from_arrays
 from naysay.errors import InputError
 
 # what numpy and zipfile raise on files that are cut short, altered, or something else altogether
-BAD_CONTENT = (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error)
+BAD_CONTENT = (
+    *(ValueError, EOFError, KeyError, TypeError, RuntimeError, tokenize.TokenError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
 UNREADABLE = (OSError, MemoryError, *BAD_CONTENT)
+FEWER = "Give fewer rows, or features in a .npy file of float32, which is not read at once."
 WAY_OUT = "Choose another data folder with data= or $NAYSAY_DATA."
 
 
@@ -35,13 +40,36 @@ def folder(data: str | os.PathLike[str] | None = None) -> Path:
     return path
 
 
+def require_file(path: Path, way_out: str = "Give the path of a file.") -> None:
+    """Refuse what is there and no file: opening a pipe would wait for somebody to write into it."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a file. {way_out}")
+
+
+def plain(array: Array | bytes, path: Path) -> Array:
+    """An array of `path` in this machine's byte order, floats in at most 64 bits, as all that follows takes them."""
+    if isinstance(array, bytes):  # what numpy makes of a part that does not begin as an array does
+        raise ValueError("it holds something else than arrays")
+    kind = np.dtype(np.float64) if array.dtype.char == "g" else array.dtype.newbyteorder("=")
+    if array.dtype == kind:
+        return array
+    memory.afford(array.size * kind.itemsize, str(path), FEWER)
+    with np.errstate(over="ignore"):  # what 64 bits cannot hold becomes inf, which is then refused
+        return array.astype(kind)
+
+
 def read_npz(path: Path, way_out: str = "Replace it with a whole copy.") -> dict[str, Array]:
     """All arrays of an npz file; objects in it are refused, never unpickled."""
+    require_file(path)
     try:
         with zipfile.ZipFile(path) as archive:  # np.load would take any other file for a single array or a pickle
             names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+            unpacked = sum(member.file_size for member in archive.infolist())
+        memory.afford(unpacked, str(path), FEWER)
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in names}
+            return {name: plain(file[name], path) for name in names}
+    except InputError:  # which is a ValueError too
+        raise
     except UNREADABLE as error:
         raise InputError(f"{path} cannot be read as .npz ({error}). {way_out}") from error
 
@@ -50,6 +78,8 @@ def read(path: Path, name: str, shape: tuple[int, ...] | None = None) -> Dataset
     """The Dataset in the npz file `path`; `shape` is what one instance of the set must have."""
     way_out = f"Delete it and load {name!r} again, or put a whole copy there."
     arrays = {key: value for key, value in read_npz(path, way_out).items() if key in KEYS}
+    if "classes" in arrays and arrays["classes"].dtype.kind == "U":
+        checked_texts(arrays["classes"], path)
     for wrong in faults(arrays, shape):
         raise InputError(f"{path} does not hold {name!r}: {wrong}. {way_out}")
     return from_arrays(name, arrays)

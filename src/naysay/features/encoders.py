@@ -68,7 +68,7 @@ def load_encoder(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
     """The ResNet-18 encoder at `path`, in float32 and eval mode, and its card, which must speak of this very file."""
     path = Path(path)
     beside = path.with_suffix(".json")
-    if not path.exists() or not beside.exists():
+    if not path.is_file() or not beside.is_file():
         raise InputError(f"an encoder is {path.name} with its card {beside.name}; not both are in {path.parent}.")
     try:
         card: dict[str, Any] = json.loads(beside.read_text())

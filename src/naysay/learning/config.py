@@ -20,6 +20,7 @@ import torch
 
 from naysay.errors import InputError, unknown
 from naysay.learning.recipe import refuse_non_numbers
+from naysay.models import MODELS
 
 CHOICES = MappingProxyType(
     {
@@ -67,9 +68,12 @@ class Config:
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
-        for name, least in (("epochs", 1), ("batch_size", 1), ("warmup_epochs", 0), ("crop", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} must be at least {least}; got {getattr(self, name)}.")
+        for name in ("warmup_epochs", "crop"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must be at least 0; got {getattr(self, name)}.")
+        for name in ("eps", "momentum"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 0 and below 1; got {getattr(self, name)}.")
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise InputError(
                 f"learning_rate must be above 0; got {self.learning_rate}. "
@@ -79,6 +83,8 @@ class Config:
             raise InputError(f"weight_decay must be at least 0; got {self.weight_decay}.")
         if self.warmup_epochs >= self.epochs:
             raise InputError(f"warmup_epochs must be below epochs; got {self.warmup_epochs} of {self.epochs}.")
+        if self.model in MODELS:  # a model of the caller's own has options of its own
+            MODELS[self.model].check_options(self.model_options)
         row = recipes.get(self.recipe)
         row.refuse_unused(self)
         # with the defaults of what was left out, so that two configs of the same settings are equal
@@ -104,7 +110,7 @@ class Config:
             if isinstance(cause := first.get("ctx", {}).get("error"), InputError):
                 raise cause from None
             where, why = ".".join(str(part) for part in first["loc"]), first["msg"]
-            raise InputError(f"setting {where} cannot be {first['input']!r}: {why[0].lower()}{why[1:]}.") from None
+            raise InputError(f"setting {where} cannot be {first['input']!r:.80}: {why[0].lower()}{why[1:]}.") from None
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -113,15 +119,19 @@ class Config:
         readers = {".toml": tomllib.loads, ".json": json.loads}
         if path.suffix not in readers:
             raise InputError(f"a config is a .toml or .json file; got {path.name}.")
+        if not path.is_file():
+            raise InputError(f"there is no config file {path}.")
         try:
             settings = readers[path.suffix](path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise InputError(f"there is no config file {path}.") from None
-        except (tomllib.TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            if not isinstance(settings, dict):
+                raise InputError(f"{path} must hold settings by name; got a {type(settings).__name__}.")
+            return cls.from_dict(settings)
+        except InputError:  # which is a ValueError, as what the readers raise
+            raise
+        except (OSError, ValueError) as error:
             raise InputError(f"{path} is not valid {path.suffix[1:].upper()}: {error}.") from None
-        if not isinstance(settings, dict):
-            raise InputError(f"{path} must hold settings by name; got a {type(settings).__name__}.")
-        return cls.from_dict(settings)
+        except RecursionError:
+            raise InputError(f"{path} is nested too deeply. A config holds settings by name.") from None
 
     def as_dict(self) -> dict[str, Any]:
         """The settings by name, ready for JSON: those that the recipe has a use for."""

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from naysay.learning.config import Config
 
 Figures = dict[str, Any]
+LARGEST = {True: 10**18, False: 10**38}  # of whole and of other numbers: what 64 bits, and float32, can hold
 
 
 class Diverged(InputError):
@@ -31,11 +32,24 @@ class Diverged(InputError):
 
 
 def refuse_non_numbers(record: Any) -> None:
-    """Raise InputError where a setting whose default is a number is none."""
+    """Raise InputError where a setting whose default is a number is none, a whole one no whole one, or is too large.
+
+    What is 1 or more by default is a count, which cannot be less than 1.
+    """
     for setting in dataclasses.fields(record):
-        value = getattr(record, setting.name)
-        if isinstance(setting.default, Real) and not isinstance(value, Real):
-            raise InputError(f"{setting.name} must be a number; got {value!r}.")
+        name, value = setting.name, getattr(record, setting.name)
+        usual: Any = setting.default
+        number, whole = isinstance(usual, Real), isinstance(usual, int)
+        if number and not isinstance(value, Real):
+            raise InputError(f"{name} must be a number; got {value!r:.80}.")
+        if not number or isinstance(usual, bool):
+            continue
+        if whole and not isinstance(value, Integral):
+            raise InputError(f"{name} must be a whole number; got {value!r}.")
+        if whole and usual >= 1 and int(value) < 1:
+            raise InputError(f"{name} must be at least 1; got {value}.")
+        if abs(value) > (largest := LARGEST[whole]):
+            raise InputError(f"{name} must be at most {largest:.0e}; got a number beyond it.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,12 @@ Every model is a `Classifier`: an encoder, then one linear head. `model(x)` give
 `model.represent(x)` gives the representation (n, d) before the last layer. Images come channels first, as floats.
 """
 
+import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -38,6 +41,7 @@ class Classifier(nn.Module):
 
 
 Shape = tuple[int, ...]
+WIDEST = 1_000_000  # units of a layer: more is a slip, and would take the machine's memory
 
 
 def _linear(shape: Shape) -> tuple[nn.Module, int]:
@@ -65,6 +69,17 @@ class ModelRow:
     smallest: int  # images need at least this many pixels a side; 0: tables are fine too
     about: str
 
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise InputError where an option is not one of this model's, or no number of units."""
+        known = list(inspect.signature(self.encoder).parameters)[1:]
+        for name, value in options.items():
+            if not known:
+                raise InputError(f"the model {self.name} has no options; got {name!r}.")
+            if name not in known:
+                raise unknown(f"option of the model {self.name}", name, known)
+            if not isinstance(value, Integral) or not 1 <= int(value) <= WIDEST:
+                raise InputError(f"{name} must be a whole number from 1 to {WIDEST:,}; got {value!r:.80}.")
+
 
 MODELS = {
     row.name: row
@@ -91,6 +106,7 @@ def build(name: str, input_shape: Shape, n_classes: int, seed: int = 0, **option
             f"{name} needs images (C, H, W) of at least {row.smallest} x {row.smallest} pixels; "
             f"got input_shape {tuple(input_shape)}. For tables and tiny images use mlp or linear."
         )
+    row.check_options(options)
     with lent(seed, "model"):
         encoder, width = row.encoder(tuple(input_shape), **options)
         return Classifier(encoder, width, n_classes)

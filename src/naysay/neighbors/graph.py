@@ -121,6 +121,10 @@ class Graph:
 
 def check(graph: Graph) -> None:
     """Raise InputError unless the graph is as `Graph` says: whole, in range, none twice, no self, finite, in order."""
+    told = {"metric": str, "method": str, "recall": float | int | None, "columns": int | None}
+    for name, kind in told.items():
+        if not isinstance(value := getattr(graph, name), kind) or value is True or value is False:
+            raise InputError(f"A graph's {name} must be {kind}; got {value!r:.80}.")
     if graph.metric not in METRICS:
         raise unknown("metric", graph.metric, METRICS)
     kinds = graph.indices.dtype, graph.distances.dtype

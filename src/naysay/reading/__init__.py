@@ -107,12 +107,12 @@ def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -
     if not path.exists():
         known = ", ".join(datasets.CATALOG)
         raise InputError(f"{source} is neither a file or folder nor a known set ({known}). See: naysay data list")
-    if not whole or path.suffix.lower() != ".npz":
+    if not whole or path.suffix.lower() != ".npz" or not path.is_file():
         return None
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-    except (OSError, zipfile.BadZipFile):  # which the reader of arrays will say better
+    except store.UNREADABLE:  # which the reader of arrays will say better
         return None
     return store.read(path, path.stem) if names >= {f"{name}.npy" for name in REQUIRED} else None
 

@@ -29,6 +29,7 @@ from naysay.seeds import lent, torch_stream
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # of predictions and targets (views, n, d)
 DEAD = 0.1  # of what live outputs have; a collapsed run falls far below it
+WIDEST = 65_536  # of a layer: more is a slip, and would take the machine's memory
 PATIENCE = 3  # epochs: young predictions may be flat for a moment
 
 
@@ -49,6 +50,10 @@ class Options:
         for name in self.view:
             if name not in View.__dataclass_fields__:
                 raise unknown("setting of a view", name, View.__dataclass_fields__)
+        refuse_non_numbers(View(**self.view))
+        widest = max(self.projection, self.bottleneck, self.width)
+        if widest > WIDEST:
+            raise InputError(f"projection, bottleneck and width must be at most {WIDEST:,}; got {widest:,}.")
         if self.views < 2:
             raise InputError(f"siamese recipes compare at least 2 views; got views={self.views}.")
         if not 0 <= self.target_momentum < 1:
