@@ -15,6 +15,7 @@ from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, 
 from naysay.holdout import prepare
 from naysay.learning import Config, HeldOut, train
 from naysay.runs import Run
+from naysay.runs.account import account
 
 K = 4
 STRONG = transition.biased(K, "strong", seed=3)
@@ -42,16 +43,20 @@ def accuracy(predictor, x, y):
 def with_T():
     """A run on strongly biased labels that estimates T, with its rows and classes."""
     x, y, comp = blobs(T=STRONG)
-    data, fitted = fit(x, comp, Config(loss="fwd", epochs=8), assume="estimated")
+    data, fitted = fit(x, comp, Config(loss="fwd", epochs=8, seed=3), assume="estimated")
     return data, fitted, x, y
 
 
-@pytest.mark.parametrize("schemes", [("none", "dms"), ("dms", "none")])
-def test_the_run_keeps_the_scheme_that_held_out_labels_say_is_better(schemes, tmp_path):
-    """Where most rows have no label and classes overlap, sharing is far better, whichever is tried first."""
+@pytest.fixture(scope="module", params=[("none", "dms"), ("dms", "none")], ids=["shared last", "shared first"])
+def compared(request):
+    """A run of two schemes on rows most of which have no label, in classes that overlap: sharing is far better."""
     x, _, comp = blobs(600, apart=1.5)
     comp[np.random.default_rng(1).random(600) < 0.8] = 0
-    data, fitted = fit(x, comp, Config(epochs=10), schemes, held_out=0.3)
+    return *fit(x, comp, Config(epochs=10), request.param, held_out=0.3), x
+
+
+def test_the_run_keeps_the_scheme_that_held_out_labels_say_is_better(compared, tmp_path):
+    data, fitted, x = compared
     by_scheme = {attempt.scheme: attempt for attempt in fitted.attempts}
     assert by_scheme["dms"].estimate.value > by_scheme["none"].estimate.value + 0.02
     assert fitted.chosen.scheme == "dms"
@@ -60,6 +65,20 @@ def test_the_run_keeps_the_scheme_that_held_out_labels_say_is_better(schemes, tm
     numbers, _ = Run.load(tmp_path / "RUN").predict(x)
     assert torch.equal(numbers, by_scheme["dms"].predictor.predict(x).cpu())
     assert not torch.equal(numbers, by_scheme["none"].predictor.predict(x).cpu())
+
+
+def test_the_report_shows_the_labels_and_the_doubts_of_the_model_that_is_kept(compared):
+    data, fitted, x = compared
+    arrays, rows, kept = account(fitted, data), fitted.rows, fitted.chosen
+    logits = kept.predictor.logits(x[rows.numpy()])
+    predicted = kept.predictor.decode(logits)
+    assert sorted(arrays["map_row"]) == rows.tolist()
+    assert arrays["map_id"].tolist() == [str(row) for row in arrays["map_row"]]
+    for k in predicted.unique().tolist():
+        assert np.allclose(arrays["heat_shared"][k], kept.shared[predicted == k].mean(0), atol=1e-6)
+    lead = kept.predictor.probabilities(logits).topk(2).values.diff(dim=1).abs()[:, 0]
+    shown = {int(arrays["item_row"][at]) for at in arrays["doubtful"]}
+    assert shown == set(rows[lead.argsort()[: len(shown)]].tolist())
 
 
 def test_a_run_that_estimates_T_trains_with_it(with_T):
@@ -81,7 +100,7 @@ def test_a_run_that_estimates_T_judges_by_it(with_T):
 def test_what_a_run_estimates_of_T_is_written_and_needed_no_held_out_label(with_T, tmp_path):
     data, fitted, _, _ = with_T
     rows = fitted.rows
-    expected = estimate_transition(data.comp[rows], fitted.space.features[rows.numpy()], seed=0).T
+    expected = estimate_transition(data.comp[rows], fitted.space.features[rows.numpy()], seed=3).T
     assert torch.equal(fitted.T, expected)
     about = runs.write(fitted, data, tmp_path / "RUN")
     assert torch.allclose(torch.tensor(about["transition"], dtype=torch.float64), expected)
@@ -96,6 +115,15 @@ def test_a_run_shares_among_its_training_rows_as_its_settings_say():
         expected = naysay.augment(x[rows.numpy()], comp[rows], attempt.scheme, 5, 0.4, 0.3)
         assert torch.allclose(attempt.shared, expected, atol=1e-6)
         assert attempt.sharing.scheme == attempt.scheme
+
+
+def test_a_run_that_compares_by_angle_shares_by_angle():
+    x, _, comp = blobs(120)
+    x *= np.random.default_rng(1).uniform(0.1, 10, (120, 1)).astype(np.float32)
+    _, fitted = fit(x, comp, Config(epochs=1), ("rms",), sharing=Sharing(n_neighbors=5), space="cosine")
+    rows = fitted.rows
+    expected = naysay.augment(x[rows.numpy()], comp[rows], "rms", 5, metric="cosine")
+    assert torch.allclose(fitted.chosen.shared, expected, atol=1e-6)
 
 
 def test_a_run_audits_in_the_space_and_by_the_seed_that_it_works_with():
@@ -151,6 +179,16 @@ def test_a_predictor_decodes_by_the_T_that_it_was_trained_with(tmp_path):
     assert not torch.equal(loaded.predict(x), losses.predict("cpe-i", trained.predictor.logits(x)))
 
 
+def test_a_run_folder_predicts_as_its_loss_means_the_outputs(tmp_path):
+    """cpe-i learns which labels come, so its largest output is the class that the row is least likely to be."""
+    x, y, comp = blobs(200)
+    data, fitted = fit(x, comp, Config("cpe-i", epochs=8))
+    runs.write(fitted, data, tmp_path / "RUN")
+    numbers, p = Run.load(tmp_path / "RUN").predict(x)
+    assert float((numbers.numpy() == y).mean()) > 0.8
+    assert torch.equal(numbers, p.argmax(1))
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.4])
 def test_the_diagonal_of_the_T_that_an_audit_finds_is_the_noise_of_the_labels(noise):
     x, _, comp = blobs(1500, transition.noisy(transition.uniform(K), noise))
@@ -158,6 +196,23 @@ def test_the_diagonal_of_the_T_that_an_audit_finds_is_the_noise_of_the_labels(no
     assert np.trace(near.transition) / K == pytest.approx(noise / K, abs=0.03)
     assert np.diag(estimate_transition(comp, x).T).mean() == pytest.approx(noise / K, abs=0.03)
     assert near.purest.value == pytest.approx(noise / K, abs=0.04)
+
+
+def test_another_seed_asks_other_items_about_T():
+    """Items have one to three labels, so that the number of labels heard tells that others were asked."""
+    rng = np.random.default_rng(0)
+    x, y, _ = blobs(300)
+    several = transition.sample(y, transition.uniform(K), 3, replace=False).tolist()
+    comp = labels.from_indices([row[: rng.integers(1, 4)] for row in several], K)
+    heard = {estimate_transition(comp, x, sample=100, seed=seed).noise_everywhere.of for seed in range(3)}
+    assert len(heard) > 1
+
+
+def test_annotators_are_judged_by_clear_items_alone():
+    x, _, comp = blobs(300)
+    table = {"item": list(range(300)), "label": comp.argmax(1).tolist(), "annotator": ["a", "b", "c"] * 100}
+    found = audit(comp, features=x, table=table, classes=range(K), items=range(300))
+    assert sum(row.suspected.of for row in found.annotators.rows) == found.neighborhood.clear < 200
 
 
 def test_an_estimated_accuracy_counts_the_errors_of_T_in():
@@ -216,6 +271,27 @@ def test_neighbours_decode_by_T_and_by_class_shares_as_the_decoder_does():
         assert torch.equal(torch.from_numpy(model.predict(x)), expected)
     by_T, bare = (ComplementaryKNeighbors(32, transition=T).fit(x, comp.numpy()).predict(x) for T in (STRONG, None))
     assert (by_T == y).mean() > 0.9 > (bare == y).mean()
+
+
+def test_what_neighbours_say_is_turned_into_probabilities_by_T():
+    x, _, comp = blobs(300, STRONG, apart=3.0)
+    decoder = NeighborDecoder(torch.from_numpy(x), comp, 32, STRONG)
+    explained = selection.ordinary(decoder.distribution(x), STRONG).clamp(min=0)
+    assert torch.allclose(decoder.posterior(x), explained / explained.sum(1, keepdim=True))
+
+
+def test_labels_are_corrected_by_how_often_those_that_were_given_name_each_class():
+    """Not by how often the shared ones do, to which rows without labels add what they were told."""
+    x, y, comp = blobs(300, STRONG, apart=2.0)
+    comp[(y == 0) & (np.arange(300) % 8 > 0)] = 0
+    how = Sharing(n_neighbors=6, gamma="auto")
+    plain, _ = share(x, comp, how)
+    corrected, _ = share(x, comp, Sharing(n_neighbors=6, gamma="auto", class_shares="even"))
+    assert torch.allclose(corrected, shares.find(plain, comp, "even").correct(plain), atol=1e-6)
+    assert not torch.allclose(corrected, shares.find(plain, plain, "even").correct(plain), atol=1e-2)
+    labelled = comp[comp.sum(1) > 0]
+    assert torch.allclose(shares.how_often(comp), shares.how_often(labelled))
+    assert float(shares.how_often(comp).sum()) == pytest.approx(1.0)
 
 
 def test_the_number_of_neighbours_is_chosen_by_the_T_that_is_known():
