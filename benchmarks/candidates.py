@@ -43,6 +43,14 @@ def candidate(
     return configure(recipe, batch_size=batch, learning_rate=rate, **{"views": 4, **heads, **options})
 
 
+def coded(views: int, batch: int, size: int, **view: Any) -> Config:
+    """A small form of emp."""
+    heads = {"hidden": 512, "projection": 128, "width": WIDTH, "view": {"size": size, "hue": 0.2, **view}}
+    return configure("emp", batch_size=batch, learning_rate=0.06, views=views, **heads)
+
+
+PATCH = {"scale": (0.25, 0.25), "ratio": (1.0, 1.0)}  # as published
+
 CANDIDATES = {
     "simsiam": candidate("simsiam", 128, views=2),  # as published: 2 x 512 / 4
     "fastsiam": candidate(),  # as published: 4 x 128 / 4
@@ -52,6 +60,10 @@ CANDIDATES = {
     "two-views": candidate(views=2, batch=64),  # fastsiam's rows a step, from twice the images
     "large-batch": candidate(batch=64),
     "twice-the-rate": candidate(rate=0.12),
+    "emp": coded(8, 32, 12),
+    "emp-whole-size": coded(4, 32, 16),
+    "emp-patches": coded(20, 25, 8, **PATCH),
+    "emp-patches-enlarged": coded(20, 25, 16, **PATCH),
 }
 
 

@@ -1,10 +1,10 @@
 """Cells: mean ± sd (n) over seeds of what stands for a place, beside the published value; and what they say of it.
 
-The published means are of five runs whose spread is mostly not given. The standard error of the difference therefore
-takes ours for both: se = sqrt(sd²/n + sd²/5). A single run has no sd, and its difference is shown alone. A cell is "on"
-the paper within two standard errors, or, as a single run, within one point (below ten percent: within a tenth of the
-published value); else "below" or "above" it. Over all cells of a table the paper claims an order: many rounds beat one,
-and one beats none.
+The published means are of five runs. The standard error of the difference takes the sd of either side, and where one
+has none (a single run of ours, a number of theirs without ±) the other's for both: se = sqrt(sd²/n + sd²/5). A cell is
+"on" the paper within two standard errors, or, where neither side has an sd, within one point (below ten percent: within
+a tenth of the published value); else "below" or "above" it. Over all cells of a table the paper claims an order: many
+rounds beat one, and one beats none; a pair says something of it where its difference exceeds two standard errors.
 """
 
 import functools
@@ -15,13 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reproduction import words
-from reproduction.published import RUNS, published
+from reproduction.published import RUNS, Number, published
 from reproduction.spec import Spec
 from reproduction.standing import Record, Standing, standings
 from reproduction.values import Value
 
 ERRORS = 2.0  # standard errors of the difference within which a mean is "on" the paper
-# for a single run, which has no standard error: one point of a hundred, or a tenth of what is smaller
+# where there is no standard error: one point of a hundred, or a tenth of what is smaller
 POINTS, TENTH = 0.01, 0.1
 EXACT = 1e-9  # what float arithmetic may add to a difference that is just within the bound
 
@@ -33,9 +33,9 @@ OURS = (
     "Ours is mean ± sd (n seeds), in percent; of a grid, each seed's setting is chosen by complementary labels alone."
 )
 COMPARED = (
-    "The difference is ours less the paper's, in points and in standard errors, se = sqrt(sd²/n + sd²/5), "
-    "as if the paper's five runs spread like ours; a single run has none. "
-    f"“on”: within {ERRORS:.0f} se; for a single run within {POINTS * 100:.0f} point, "
+    "The difference is ours less the paper's, in points and in standard errors, se = sqrt(sd²/n + sd²/5) of our sd and "
+    "theirs; a single run is taken to spread like the paper's runs, and a published number without ± like ours. "
+    f"“on”: within {ERRORS:.0f} se; where neither has an sd, within {POINTS * 100:.0f} point, "
     f"or a tenth of a published value below {POINTS / TENTH * 100:.0f} %."
 )
 
@@ -47,7 +47,7 @@ class Cell:
     standing: Standing
     figure: str
     values: tuple[float, ...]
-    published: float | None
+    paper: Number | None
 
     @property
     def place(self) -> Mapping[str, Value]:
@@ -70,14 +70,27 @@ class Cell:
         return statistics.stdev(self.values) if self.n > 1 else None
 
     @property
+    def published(self) -> float | None:
+        """The paper's mean."""
+        return None if self.paper is None else self.paper.mean
+
+    @property
+    def spread(self) -> float | None:
+        """The standard deviation of a run: ours, else the paper's, None where neither is known."""
+        return self.sd if self.sd is not None else self.paper.sd if self.paper else None
+
+    @property
     def difference(self) -> float | None:
         """Ours less the published, as a share."""
         return None if self.mean is None or self.published is None else self.mean - self.published
 
     @property
     def error(self) -> float | None:
-        """The standard error of the difference, if the paper's runs spread like ours."""
-        return None if self.sd is None or self.published is None else math.sqrt(self.sd**2 / self.n + self.sd**2 / RUNS)
+        """The standard error of the difference; of a side without an sd, as if its runs spread like the other's."""
+        if self.paper is None or not self.n or self.spread is None:
+            return None
+        theirs = self.spread if self.paper.sd is None else self.paper.sd
+        return math.sqrt(self.spread**2 / self.n + theirs**2 / RUNS)
 
     @property
     def in_errors(self) -> float | None:
@@ -116,16 +129,21 @@ def figures(spec: Spec) -> list[str]:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two cells that the paper orders: the one that should be higher, and the one that it should beat."""
+    """Two recorded cells that the paper orders: the one that should be higher, and the one that it should beat."""
 
     row: str
     better: Cell
     worse: Cell
 
     @property
-    def holds(self) -> bool:
-        """Whether ours are in the paper's order."""
-        return (self.better.mean or 0.0) > (self.worse.mean or 0.0)
+    def holds(self) -> bool | None:
+        """Whether ours are in the paper's order; None where the difference is within its error, or none is known."""
+        spreads = self.better.spread, self.worse.spread
+        if spreads[0] is None or spreads[1] is None:
+            return None
+        error = math.hypot(spreads[0] / math.sqrt(self.better.n), spreads[1] / math.sqrt(self.worse.n))
+        difference = (self.better.mean or 0.0) - (self.worse.mean or 0.0)
+        return None if abs(difference) <= ERRORS * error else difference > 0
 
     def __str__(self) -> str:
         higher, lower = (

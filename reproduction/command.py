@@ -95,13 +95,16 @@ def list_specs(results: Results = RESULTS, json: o.Json = False) -> None:
     """
     from reproduction.records import read
     from reproduction.spec import NAMES, get, plans
+    from reproduction.standing import by_run
 
-    have = {record["key"] for record in read(results) if "failed" not in record}
+    have = [record for record in read(results) if "failed" not in record]
     rows = []
     for name in NAMES:
         row: dict[str, Any] = {"name": name, "title": get(name).title}
         for kind, planned in zip(("full", "quick"), plans(get(name)), strict=True):
-            row[kind] = {"recorded": sum(one.key in have for one in planned), "wanted": len(planned)}
+            found = by_run(planned, have)
+            stale = sum(record["key"] != key for key, record in found.items())
+            row[kind] = {"recorded": len(found), "stale": stale, "wanted": len(planned)}
         rows.append(row)
     if json:
         say_json({"results": str(results), "specs": rows})
@@ -109,13 +112,17 @@ def list_specs(results: Results = RESULTS, json: o.Json = False) -> None:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, caption=f"Runs recorded in {results} / wanted")
+    caption = f"Runs recorded in {results} / wanted; *: some were made before a repair and are stale"
+    table = Table(box=box.SIMPLE_HEAD, caption=caption)
     table.add_column("name", no_wrap=True)
     table.add_column("what")
     table.add_column("full", justify="right")
     table.add_column("--quick", justify="right")
     for row in rows:
-        counts = (f"{row[kind]['recorded']:,} / {row[kind]['wanted']:,}" for kind in ("full", "quick"))
+        counts = (
+            f"{row[kind]['recorded']:,}{'*' if row[kind]['stale'] else ''} / {row[kind]['wanted']:,}"
+            for kind in ("full", "quick")
+        )
         table.add_row(row["name"], row["title"], *counts)
     console().print(table)
 
@@ -141,6 +148,7 @@ def run(
 ) -> None:
     """Do the runs of a table or figure that are not recorded yet.
 
+    Runs whose record is stale, made before a repair, are done again, and first.
     The plan comes first: what is wanted, recorded and missing, and about how
     long it will take. Each finished run is one line in the results folder; an
     interruption loses only the runs in flight, and the same call goes on.
@@ -177,9 +185,11 @@ def run(
         tell(f"{count(len(them), 'run')} cannot be done for want of data: {way_out}")
         told["lacking"].append({"runs": len(them), "way_out": way_out})
     todo = {run.key: run for run in (*planned.ready, *found)}
+    first = [run for run in todo.values() if run.key in planned.stale]
+    rest = [run for run in todo.values() if run.key not in planned.stale]
     seconds_left = None if limit is None else began + 60 * limit - time.monotonic()
     with engine.start(where, workers=workers, threads=threads, address=address) as chosen:
-        for record in run_all(chosen, todo.values(), results, place, note=remark, limit=seconds_left):
+        for record in run_all(chosen, (first, rest), results, place, note=remark, limit=seconds_left):
             its = todo[record["key"]]
             if "failed" in record:
                 called = plan.called(its, todo.values())

@@ -9,12 +9,16 @@ The truth enters figures and nothing else, but for `sharing = "explicit"`, which
 """
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from naysay import metrics, neighbors, transition
+import torch
+from torch import Tensor
+
+from naysay import metrics, neighbors, selection, transition
 from naysay.augmentation import augment
 from naysay.decoding import choose_k
 from naysay.holdout import Prepared, prepare
@@ -29,6 +33,7 @@ OBSERVED = (
     "train_accuracy",
     "test_accuracy",
     "confidence_seen",
+    "confidence_augmented",
     "confidence_unseen",
     "sharing_efficiency",
     "neighbouring_noise",
@@ -54,19 +59,23 @@ def sharing(values: Mapping[str, Value], place: Place) -> Result:
     """Confidence on labels never given, epoch by epoch, and the figures of the last epoch.
 
     `original` trains on the labels as they are, `explicit` on these and half of each image's unseen complementary
-    labels; the figures are taken with the labels that were trained on.
+    labels. The figures are taken with the labels that were trained on: seen are those of before and those added, and
+    confidence on the latter alone stands beside, as on augmented ones.
     """
     name, seed, n_train = str(values["dataset"]), int(values["seed"]), values["n_train"]
     images, comp = sets.images(name, place), sets.complementary(name, seed, place)
+    added = None
     if values["sharing"] == "explicit":
-        comp = transition.explicit_sharing(comp, images.y_true, seed=seed)
+        given, comp = comp, transition.explicit_sharing(comp, images.y_true, seed=seed)
+        added = torch.nn.functional.normalize(comp.masked_fill(given > 0, 0.0), p=1.0, dim=1)
     rows = sets.training_rows(len(comp), n_train if isinstance(n_train, str) else int(n_train), seed)
     x, comp, y_true = images.x[rows.to(images.x.device)], comp[rows], images.y_true[rows]
-    observer = metrics.oracle_observer(x, comp, y_true, x_test=images.x_test, y_test=images.y_test)
+    added = None if added is None else added[rows]
+    observer = metrics.oracle_observer(x, comp, y_true, x_test=images.x_test, y_test=images.y_test, augmented=added)
     trained = train(config(values), x, comp, observers=[observer], progress=False)
     kept = ("epoch", "loss", *OBSERVED)
     history = [{name: epoch[name] for name in kept if name in epoch} for epoch in trained.history]
-    return Result({name: trained.last_figures[name] for name in OBSERVED}, history)
+    return Result({name: trained.last_figures[name] for name in OBSERVED if name in trained.last_figures}, history)
 
 
 def classifier(values: Mapping[str, Value], place: Place) -> Result:
@@ -102,16 +111,33 @@ def classifier(values: Mapping[str, Value], place: Place) -> Result:
 
 
 def augmented(values: Mapping[str, Value], place: Place) -> Result:
-    """Of the labels of all training images: how often they tell the class, and how much of them is wrong."""
-    name = str(values["dataset"])
-    comp, y_true = sets.complementary(name, int(values["seed"]), place), sets.images(name, place).y_true
+    """Of the labels of all training images: how often they tell the class, and how much of them is wrong.
+
+    With `held_out`, that share of the images gives no label away, and its labels judge what the others' labels say of
+    it: a setting of the sharing can so be chosen without the truth. The other figures are then of the other images.
+    """
+    name, seed = str(values["dataset"]), int(values["seed"])
+    comp, y_true = sets.complementary(name, seed, place), sets.images(name, place).y_true
     settings: dict[str, Any] = {key: values[key] for key in AUGMENTATION if key in values}
-    Z = augment(_graph(name, int(values["n_neighbors"]), place), comp, **settings)
+    rows, held, given = torch.arange(len(comp)), None, comp
+    if "held_out" in values:
+        rows, held = selection.hold_out(len(comp), float(values["held_out"]), seed)
+        given = comp.index_fill(0, held, 0.0)
+    Z = torch.as_tensor(augment(_graph(name, int(values["n_neighbors"]), place), given, **settings)).cpu()
     figures = {
-        "augmented_accuracy": metrics.oracle_argmin_accuracy(Z, y_true),
-        "wrong_mass": metrics.oracle_mass(Z, y_true),
+        "augmented_accuracy": metrics.oracle_argmin_accuracy(Z[rows], y_true[rows]),
+        "wrong_mass": metrics.oracle_mass(Z[rows], y_true[rows]),
     }
+    if held is not None:
+        figures |= _least_named(Z[held], comp[held])
     return Result(figures, encoder=sets.space(name, place).encoder)
+
+
+def _least_named(Z: Tensor, comp: Tensor) -> dict[str, float]:
+    """The accuracy of each row's least named class, estimated by labels that were kept apart; of equals, their mean."""
+    least = (Z.amin(1, keepdim=True) == Z).double()
+    rows = (selection.ordinary(comp) * least).sum(1) / least.sum(1)
+    return {"held_out": float(rows.mean()), "held_out_error": float(rows.std()) / math.sqrt(len(rows))}
 
 
 def decoding(values: Mapping[str, Value], place: Place) -> Result:

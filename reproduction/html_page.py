@@ -67,7 +67,8 @@ def _method(name: str, shown: Sequence[Section], notes: Sequence[str]) -> Method
             continue
         for cell in group:
             values.append(Value(cell.mean, cell.sd))
-            values += [Value(cell.published), Value(cell.difference, cell.error)] if section.compared else []
+            theirs = Value(cell.published, cell.paper.sd if cell.paper else None)
+            values += [theirs, Value(cell.difference, cell.error)] if section.compared else []
         if group[0].n:
             said[section.title] = ", ".join(filter(None, [words.count(group[0].n, "seed"), marks(group[0], notes)]))
     if len(set(said.values())) == 1:

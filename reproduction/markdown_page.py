@@ -11,7 +11,7 @@ from typing import Any
 
 from naysay import files
 from reproduction import words
-from reproduction.cells import COMPARED, OURS, Cell, cells, landed, orders
+from reproduction.cells import COMPARED, ERRORS, OURS, Cell, cells, landed, orders
 from reproduction.drawing import draw
 from reproduction.pictures import picture
 from reproduction.provenance import provenance
@@ -33,8 +33,10 @@ Complementary-Label Learning with Label Augmentation” (arXiv 2305.08344).
 {OURS} {COMPARED} For {", ".join(words.figure(name) for name in words.LOWER_IS_BETTER)}, below is better.
 
 Marks: *quick*, runs that were cut short as the note says; *partial*, full runs, but not all of them yet; \
-*simulated*, labels drawn from how
-people were seen to choose, where the paper has people's own; *missing*, no run yet.
+*stale*, made before
+the repair of what the note says, and to be made again; *simulated*, labels drawn from how people were seen to choose, \
+where the paper has
+people's own; *missing*, no run yet.
 """
 
 
@@ -97,14 +99,18 @@ def _landing(spec: Spec, its: Sequence[Cell]) -> list[str]:
 
 
 def _order(its: Sequence[Cell]) -> list[str]:
-    """Whether multi-step beats single-step and single-step none, with every exception."""
+    """Whether multi-step beats single-step and single-step none where they are told apart, with every exception."""
     known, unknown = orders(its)
     if not known:
         return []
-    broken = [pair for pair in known if not pair.holds]
-    later = f" ({unknown} more pairs lack a record)" if unknown else ""
-    holds = f"holds in {len(known) - len(broken)} of {len(known)} pairs{later}"
-    told = f"Order, multi-step over single-step over none: {holds}."
+    told_apart = [pair for pair in known if pair.holds is not None]
+    broken = [pair for pair in told_apart if not pair.holds]
+    held, n = len(told_apart) - len(broken), len(told_apart)
+    holds = f"holds in {held} of the {n} pairs whose difference exceeds its error"
+    others = [f"{len(known) - len(told_apart)} not told apart"] if len(told_apart) < len(known) else []
+    others += [f"{unknown} without a record"] if unknown else []
+    parts = [*([holds] if told_apart else []), *others]
+    told = f"Order, multi-step over single-step over none: {'; '.join(parts)} (error: {ERRORS:.0f} se)."
     return [told, *(f"Exception: {pair}." for pair in broken)]
 
 

@@ -158,6 +158,7 @@ def _note(cells: Sequence[Cell]) -> str:
     for cell in cells:
         what = f": {cell.standing.cut}" if cell.standing.cut else f" ({words.count(cell.n, 'seed')})"
         said.append(f"{cell.standing.kind}{what}")
-    said += ["simulated labels"] if any(cell.simulated for cell in cells) else []
     kinds = list(dict.fromkeys(said))
-    return kinds[0] if len(kinds) == 1 else "; ".join(kinds[:2]) + (" …" if len(kinds) > 2 else "")
+    marks = ["simulated labels"] if any(cell.simulated for cell in cells) else []
+    marks += ["stale records"] if any(cell.standing.stale for cell in cells) else []
+    return "; ".join([*kinds[:2], *marks]) + (" …" if len(kinds) > 2 else "")

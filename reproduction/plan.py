@@ -15,6 +15,7 @@ from reproduction.experiments import config
 from reproduction.records import ledger
 from reproduction.sets import Place
 from reproduction.spec import Spec, Wanted, wanted
+from reproduction.standing import by_run
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Plan:
 
     spec: Spec
     wanted: tuple[Wanted, ...]
-    recorded: Mapping[str, Mapping[str, Any]]  # by key
+    recorded: int  # also those that are stale
+    stale: frozenset[str]  # keys of runs whose record was made before a repair: they are done again, and first
     ready: Sequence[Wanted]
     absent: Mapping[str, Sequence[Wanted]]  # by data set: not in the data folder; it may be possible to download it
     lacking: Mapping[str, Sequence[Wanted]]  # by what to do
@@ -31,8 +33,9 @@ class Plan:
 
     def lines(self, at_a_time: int) -> list[str]:
         """The plan as it is told, line by line."""
-        n, recorded = len(self.wanted), len(self.recorded)
-        lines = [self.spec.title, f"{words.count(n, 'run')} wanted, {recorded} recorded, {n - recorded} missing"]
+        n, stale = len(self.wanted), f" ({len(self.stale)} stale)" if self.stale else ""
+        wanted = f"{words.count(n, 'run')} wanted, {self.recorded} recorded{stale}, {n - self.recorded} missing"
+        lines = [self.spec.title, wanted]
         for name, them in self.absent.items():
             lines.append(f"{len(them)} of them need {name}, which is not in the data folder; a download will be tried")
         for way_out, them in self.lacking.items():
@@ -48,7 +51,8 @@ class Plan:
         return {
             "name": self.spec.name,
             "wanted": len(self.wanted),
-            "recorded": len(self.recorded),
+            "recorded": self.recorded,
+            "stale": len(self.stale),
             "ready": len(self.ready),
             "absent": {name: len(them) for name, them in self.absent.items()},
             "lacking": [{"runs": len(them), "way_out": way_out} for way_out, them in self.lacking.items()],
@@ -73,13 +77,13 @@ def make(
         check(run)
     kinds = dict.fromkeys(run.experiment for run in runs)
     records = [record for kind in kinds for record in ledger(results, kind).read()]
-    done = {record["key"]: record for record in records if "failed" not in record}
-    recorded = {run.key: done[run.key] for run in runs if run.key in done}
+    recorded = by_run(runs, [record for record in records if "failed" not in record])
+    stale = frozenset(key for key, record in recorded.items() if record["key"] != key)
     ready: list[Wanted] = []
     absent: dict[str, list[Wanted]] = {}
     lacking: dict[str, list[Wanted]] = {}
     for run in runs:
-        if run.key in recorded:
+        if run.key in recorded and run.key not in stale:
             continue
         name, way_out = str(run.values["dataset"]), _encoder_lacks(run, place)
         if way_out is not None:
@@ -88,7 +92,8 @@ def make(
             absent.setdefault(sets.row(name).images, []).append(run)
         else:
             ready.append(run)
-    return Plan(spec, runs, recorded, ready, absent, lacking, estimate(ready, records, threads) if ready else None)
+    seconds = estimate(ready, records, threads) if ready else None
+    return Plan(spec, runs, len(recorded), stale, ready, absent, lacking, seconds)
 
 
 def check(run: Wanted) -> None:

@@ -1,20 +1,20 @@
 """Where a table's numbers come from, read off its records: hardware, dates, data, encoders, and commands."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reproduction.spec import Spec, Wanted, plans
-from reproduction.standing import Record
+from reproduction.standing import Record, by_run
 from reproduction.values import Value, written
 from reproduction.words import COMMAND, duration
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """The records that a spec wants, and its plans: every full run, and every quick one."""
+    """The records of the runs that a spec wants, by the run's key, and its plans: every full run, every quick one."""
 
     spec: Spec
-    records: Sequence[Record]
+    records: Mapping[str, Record]
     full: Sequence[Wanted]
     quick: Sequence[Wanted]
 
@@ -22,20 +22,20 @@ class Provenance:
         """A line for each hardware: how many runs, full or quick, when, how long in all; and how many failed."""
         full, lines = {run.key for run in self.full}, []
         for name, here in self._by_hardware().items():
-            n_full = sum(record["key"] in full for record in here)
+            n_full = sum(key in full for key in here)
             kinds = [f"{count} {kind}" for count, kind in ((n_full, "full"), (len(here) - n_full, "quick")) if count]
-            days = sorted({record["environment"]["started"][:10] for record in here})
+            days = sorted({record["environment"]["started"][:10] for record in here.values()})
             when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-            versions = sorted({record["environment"]["versions"]["torch"] for record in here})
-            took = duration(sum(record["seconds"] for record in here))
+            versions = sorted({record["environment"]["versions"]["torch"] for record in here.values()})
+            took = duration(sum(record["seconds"] for record in here.values()))
             lines.append(f"{' and '.join(kinds)} on {name}, torch {' and '.join(versions)}, {when}, {took} in all")
-        failed = sum("failed" in record for record in self.records)
+        failed = len(self.records) - len(self._succeeded())
         return [*lines, *([f"{failed} failed"] if failed else [])]
 
     def data(self) -> list[str]:
         """A line for each data set and encoder: its name, its hash, and what the record notes of it."""
         lines = []
-        for record in self._succeeded():
+        for record in self._succeeded().values():
             about, encoder = record["data"], record["encoder"]
             known = [f"hash {about['hash'][:12]}", "simulated labels" if about["simulated"] else "", about["note"]]
             lines.append(f"{about['name']} ({'; '.join(filter(None, known))})")
@@ -44,7 +44,7 @@ class Provenance:
 
     def commands(self) -> list[str]:
         """Commands that make the records, with `--only` where they are a part; without records, those that make all."""
-        keys = {record["key"] for record in self._succeeded()}
+        keys = set(self._succeeded())
         shortened = {run.values["dataset"] for run in self.quick if run.quick and run.key in keys}
         # what --quick wants too, it made in passing
         by_quick = {run.key for run in self.quick if run.values["dataset"] in shortened} & keys
@@ -60,21 +60,20 @@ class Provenance:
                 found.append(f"{COMMAND} run {self.spec.name}{flag}{only}{rest}")
         return found or [f"{COMMAND} run {self.spec.name}{flag}" for flag in ("", " --quick")]
 
-    def _succeeded(self) -> list[Record]:
-        return [record for record in self.records if "failed" not in record]
+    def _succeeded(self) -> dict[str, Record]:
+        return {key: record for key, record in self.records.items() if "failed" not in record}
 
-    def _by_hardware(self) -> dict[str, list[Record]]:
-        found: dict[str, list[Record]] = {}
-        for record in self._succeeded():
-            found.setdefault(record["environment"]["hardware"]["name"], []).append(record)
+    def _by_hardware(self) -> dict[str, dict[str, Record]]:
+        found: dict[str, dict[str, Record]] = {}
+        for key, record in self._succeeded().items():
+            found.setdefault(record["environment"]["hardware"]["name"], {})[key] = record
         return found
 
 
 def provenance(spec: Spec, records: Iterable[Record]) -> Provenance:
     """Where the numbers of a spec come from, given all records."""
     full, quick = plans(spec)
-    keys = {run.key for run in (*full, *quick)}
-    return Provenance(spec, [record for record in records if record["key"] in keys], full, quick)
+    return Provenance(spec, by_run([*full, *quick], records), full, quick)
 
 
 def _of(runs: Sequence[Wanted], dataset: Value) -> list[Wanted]:

@@ -1,5 +1,6 @@
 """What the paper reports, read from `published.toml`: for a place in a table and a figure a share between 0 and 1.
 
+Where the paper gives a mean "± sd" over its runs, the sd is here too.
 A place is what rows and columns of a table stand for: {"loss": "pc", "scheme": "dms", "dataset": "cifar10"}.
 """
 
@@ -17,14 +18,22 @@ Key = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
+class Number:
+    """A published mean and its standard deviation over runs, None where the paper gives none."""
+
+    mean: float
+    sd: float | None = None
+
+
+@dataclass(frozen=True)
 class Published:
     """The published numbers of one table or figure: where they stand, what to know of them, and each by its place."""
 
     source: str
     note: str
-    values: Mapping[Key, float]
+    values: Mapping[Key, Number]
 
-    def at(self, place: Mapping[str, Any], figure: str) -> float | None:
+    def at(self, place: Mapping[str, Any], figure: str) -> Number | None:
         """The published value, or None where there is none."""
         return self.values.get(_key({**place, "figure": figure}))
 
@@ -52,14 +61,20 @@ def published(name: str) -> Published:
     return Published(table["source"], table["note"], values)
 
 
-def _values(table: Mapping[str, Any]) -> dict[Key, float]:
+def _values(table: Mapping[str, Any]) -> dict[Key, Number]:
     scale = {"percent": 100.0, "share": 1.0}[table["unit"]]
     fixed = table.get("fixed", {})
     return {
-        _key({**fixed, **_named(table["row"], row), **_named(table["column"], column)}): value / scale
+        _key({**fixed, **_named(table["row"], row), **_named(table["column"], column)}): _number(value, scale)
         for row, line in table["values"].items()
         for column, value in zip(table["columns"], line, strict=True)
     }
+
+
+def _number(value: float | str, scale: float) -> Number:
+    """A number, or a text "mean ± sd", as shares."""
+    mean, _, sd = str(value).partition(" ± ")
+    return Number(float(mean) / scale, float(sd) / scale if sd else None)
 
 
 def _named(names: list[str], words: str) -> dict[str, str]:

@@ -1,10 +1,11 @@
 """A run becomes a record: one line of `<results>/<experiment>.jsonl` with values, figures, and where they come from.
 
-    {"key", "experiment", "values", "figures", "history" (sharing only), "seconds",
+    {"key", "experiment", "values", "version" (by part, `versions`), "figures", "history" (sharing only), "seconds",
      "data": {"name", "hash", "simulated", "note"}, "encoder": {"name", "hash"} or null,
      "environment": versions, hardware, date}
 
-The key is the run's (`spec.Wanted.key`): what is recorded is never run again, by whatever table it is wanted.
+The key is the run's (`spec.Wanted.key`): what is recorded is never run again, by whatever table it is wanted, until a
+repair gives the run another key.
 """
 
 import itertools
@@ -33,10 +34,9 @@ def read(results: Path) -> list[dict[str, Any]]:
     return [record for path in sorted(results.glob("*.jsonl")) for record in Ledger(path).read()]
 
 
-def perform(
-    key: str, experiment: str, values: Mapping[str, Value], place: Place, note: str | None = None
-) -> dict[str, Any]:
+def perform(experiment: str, values: Mapping[str, Value], place: Place, note: str | None = None) -> dict[str, Any]:
     """Do one run, here and now: its record."""
+    key, version = next(iter(Wanted(experiment, "", values).keys.items()))
     its_environment = environment(sets.device(), 1)
     compiled.forget_others(experiment, values)
     started = time.perf_counter()
@@ -45,6 +45,7 @@ def perform(
         "key": key,
         "experiment": experiment,
         "values": dict(values),
+        "version": dict(version),
         "figures": {name: _finite(value) for name, value in result.figures.items()},
         **({} if result.history is None else {"history": result.history}),
         "seconds": round(time.perf_counter() - started, 3),
@@ -56,26 +57,29 @@ def perform(
 
 def run_all(
     engine: Engine,
-    runs: Iterable[Wanted],
+    parts: Iterable[Iterable[Wanted]],
     results: str | Path,
     place: Place,
     *,
     note: str | None = None,
     limit: float | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Do those of `runs` that are not recorded; each is on disk when it is given here. None begins after `limit` s."""
-    runs = list(runs)
+    """Do the runs that are not recorded, part after part; each is on disk when it is given here.
+
+    None begins after `limit` seconds.
+    """
     until = Until(engine, math.inf if limit is None else time.monotonic() + limit)
-    for experiment in dict.fromkeys(run.experiment for run in runs):
-        shared = {"experiment": experiment, "place": place, "note": note}
-        jobs = [
-            Job(run.key, perform, {"key": run.key, "values": dict(run.values), **shared})
-            for run in compiled.in_groups(run for run in runs if run.experiment == experiment)
-        ]
-        try:
-            yield from run_recorded(until, jobs, ledger(results, experiment), doing="runs")
-        except TimeIsUp:
-            return
+    for runs in map(list, parts):
+        for experiment in dict.fromkeys(run.experiment for run in runs):
+            shared = {"experiment": experiment, "place": place, "note": note}
+            jobs = [
+                Job(run.key, perform, {"values": dict(run.values), **shared})
+                for run in compiled.in_groups(run for run in runs if run.experiment == experiment)
+            ]
+            try:
+                yield from run_recorded(until, jobs, ledger(results, experiment), doing="runs")
+            except TimeIsUp:
+                return
 
 
 class TimeIsUp(Exception):

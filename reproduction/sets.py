@@ -51,6 +51,7 @@ SETS: dict[str, Row] = {
         Row("kmnist", "kmnist"),
         Row("kmnist-partial", "kmnist-partial"),
         Row("cifar10", "cifar10", "cifar10"),
+        Row("cifar10-simsiam", "cifar10", "cifar10-simsiam"),  # the paper's own encoder
         Row("cifar20", "cifar20", "cifar20"),
         Row("clcifar10", "clcifar10", "cifar10", annotated=True),
         Row("clcifar20", "clcifar20", "cifar20", annotated=True),
@@ -149,7 +150,7 @@ def training_rows(n: int, n_train: int | str, seed: int) -> Tensor:
 
 def space(name: str, place: Place) -> Space:
     """The space in which the labels of the set `name` are shared."""
-    return _space(row(name).images, row(name).encoder, place)
+    return _space(row(name).images, encoder_file(name, place) if row(name).encoder else None, place)
 
 
 def encoder_file(name: str, place: Place) -> Path:
@@ -169,8 +170,7 @@ def encoder_file(name: str, place: Place) -> Path:
 
 def encoder_card(name: str, place: Place) -> dict[str, Any]:
     """What a record says of the encoder in the set's file."""
-    path = encoder_file(name, place)
-    return {"name": path.stem, "hash": _hash(path)}
+    return _card(encoder_file(name, place))
 
 
 def about(name: str, place: Place, note: str | None) -> dict[str, Any]:
@@ -196,19 +196,21 @@ def _on_device(name: str, data: str | None) -> Images:
 
 
 @functools.cache
-def _hash(path: Path) -> str:
-    return str(features.load_encoder(path)[1]["sha256"])  # loading compares it with the file
+def _card(path: Path) -> dict[str, Any]:
+    # loading compares the hash with the file
+    return {"name": path.stem, "hash": str(features.load_encoder(path)[1]["sha256"])}
 
 
 @functools.lru_cache(maxsize=4)  # 123 MB each for 60,000 images
-def _space(images: str, encoder: str | None, place: Place) -> Space:
+def _space(images: str, encoder: Path | None, place: Place) -> Space:
     read = load(images, place)
     if encoder is None:
         train, test = (_unit(torch.from_numpy(x).flatten(1).float()) for x in (read.x_train, read.x_test))
         return Space(train, test, {"name": "pixels", "hash": None})
-    path, cache = encoder_file(images, place), datasets.data_folder(place.data) / "features"
-    train, test = (_unit(torch.from_numpy(features.extract(path, x, cache=cache))) for x in (read.x_train, read.x_test))
-    return Space(train, test, encoder_card(images, place))
+    cache = datasets.data_folder(place.data) / "features"
+    found = (features.extract(encoder, x, cache=cache) for x in (read.x_train, read.x_test))
+    train, test = (_unit(torch.from_numpy(part)) for part in found)
+    return Space(train, test, _card(encoder))
 
 
 def _unit(x: Tensor) -> Tensor:

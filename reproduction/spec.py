@@ -13,7 +13,8 @@
     [origin]                          # where each value comes from: "paper", or "ours" and why
     [show]                            # rows, columns, figures: see `standing.names` and `table.sections`
 
-`extends = "tab-main"` starts from another spec. A run's key is a hash of its experiment and values and of nothing else.
+`extends = "tab-main"` starts from another spec. A run's key is a hash of its experiment, its values and the version of
+what decides its result (`versions`), and of nothing else.
 A path that ends in .toml is a spec of one's own, checked as ours are.
 """
 
@@ -29,6 +30,7 @@ from types import MappingProxyType
 from typing import Any
 
 from naysay.errors import InputError, unknown
+from reproduction import versions
 from reproduction.values import EXPERIMENTS, NEEDED, Value, accepts, checked, written
 
 SPECS = Path(__file__).parent / "specs"
@@ -37,16 +39,20 @@ NAMES = (
     "fig-implicit",
     "fig-efficiency",
     "fig-efficiency-losses",
+    "fig-explicit",
     "tab-explicit",
     "tab-main",
+    "tab-encoder",
     "tab-best-epoch",
     "clcifar10-simulated",
     "clcifar20-simulated",
     "fig-neighbours",
     "tab-baselines",
+    "tab-simsiam",
     "check-order",
     "check-features",
     "check-labels",
+    "check-gamma",
 )
 KINDS = ("table", "figure")
 TEXTS, TABLES = ("kind", "title", "source", "experiment"), ("values", "origin", "show")  # what every spec has
@@ -91,11 +97,23 @@ class Wanted:
         """What the run can be asked for by: its values, and its kind as "experiment"."""
         return {"experiment": self.experiment, **self.values}
 
-    @functools.cached_property
+    @property
     def key(self) -> str:
-        """What names the run wherever it is wanted: a hash of the experiment and the values."""
-        text = json.dumps([self.experiment, dict(sorted(self.values.items()))], separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        """What names the run wherever it is wanted: a hash of the experiment, the values and their version."""
+        return next(iter(self.keys))
+
+    @functools.cached_property
+    def keys(self) -> Mapping[str, versions.Version]:
+        """The run's key and every one that it had before a repair, newest first, each with its version."""
+        named = [self.experiment, dict(sorted(self.values.items()))]
+        return {
+            _hash([*named, version] if version else named): version
+            for version in versions.history(self.experiment, self.values)
+        }
+
+
+def _hash(content: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()[:16]
 
 
 def get(name: str) -> Spec:

@@ -1,9 +1,9 @@
 """Which records stand for a place in a table: full runs before quick ones, and per seed the setting that was chosen.
 
 A place takes its full runs where all of them are recorded; else its quick runs, marked; else those full runs that there
-are, marked; else those quick runs that there are. A place without any is missing, never zero. Among the settings of the
-grid (`show.choose.over`) each seed is represented by the one with the best `show.choose.by`, which no ordinary label
-enters.
+are, marked; else those quick runs that there are. A place without any is missing, never zero. A run whose record was
+made before a repair (`versions`) stands with it, marked stale. Among the settings of the grid (`show.choose.over`) each
+seed is represented by the one with the best `show.choose.by`, which no ordinary label enters.
 """
 
 import math
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from naysay import selection
+from reproduction import versions
 from reproduction.spec import Spec, Wanted, plans
 from reproduction.values import Value
 
@@ -27,12 +28,28 @@ class Standing:
     cut: str = ""  # in words, what the records have less than the full runs
     failed: int = 0  # runs of the place
     chosen: tuple[Record, ...] = ()  # one for each seed
+    stale: tuple[str, ...] = ()  # what is wrong with some of them, by the repairs that were made since
+
+
+def by_run(runs: Iterable[Wanted], records: Iterable[Record]) -> dict[str, Record]:
+    """By the run's key its newest record, which may stand under an earlier key: a result, or else a failure."""
+    there, found = {record["key"]: record for record in records}, dict[str, Record]()
+    for run in runs:
+        its = [there[key] for key in run.keys if key in there]
+        if its:
+            found[run.key] = next((record for record in its if "failed" not in record), its[0])
+    return found
+
+
+def stale(run: Wanted, record: Record) -> tuple[str, ...]:
+    """What is wrong with the run's record because of repairs made since; nothing where it has the run's own key."""
+    return versions.before(run.experiment, run.values, run.keys[record["key"]])
 
 
 def standings(spec: Spec, records: Iterable[Record]) -> list[Standing]:
     """What stands for each place of the spec, in the spec's order."""
-    by_key = {record["key"]: record for record in records}
     told, (full_runs, quick_runs) = names(spec), plans(spec)
+    by_key = by_run([*full_runs, *quick_runs], records)
     full, quick = _by_place(told, full_runs), _by_place(told, quick_runs)
     return [
         _standing(spec, dict(place), full.get(place, []), quick.get(place, []), by_key)
@@ -77,21 +94,25 @@ def _standing(
         return Standing(place, "missing", failed=failed)
     plan, used = next((both for both in some if both[0] == both[1]), some[0])
     kind = "full" if used == full else "quick" if any(run.quick for run in used) else "partial"
-    return Standing(place, kind, _cut(full, plan, used, _over(spec)), failed, _choose(spec, used, by_key))
+    chosen = _choose(spec, used, by_key)
+    wrong = dict.fromkeys(text for run in chosen for text in stale(run, by_key[run.key]))
+    records = tuple(by_key[run.key] for run in chosen)
+    return Standing(place, kind, _cut(full, plan, used, _over(spec)), failed, records, tuple(wrong))
 
 
-def _choose(spec: Spec, used: list[Wanted], by_key: Mapping[str, Record]) -> tuple[Record, ...]:
-    """For each seed the record of the best setting; the first of equals."""
+def _choose(spec: Spec, used: list[Wanted], by_key: Mapping[str, Record]) -> list[Wanted]:
+    """For each seed the run of the best setting; the first of equals."""
     by = spec.show.get("choose", {}).get("by", "")
 
-    def merit(record: Record) -> float:
+    def merit(run: Wanted) -> float:
+        record = by_key[run.key]
         value = record["figures"].get(by)
         if value is None:
             return -math.inf  # a diverged run has no estimate and is chosen last
         judge = selection.criterion(str(record["values"].get("criterion", "ure-accuracy")))
         return float(value) if judge.higher_is_better else -float(value)
 
-    return tuple(max((by_key[run.key] for run in runs), key=merit) for runs in _by_seed(used).values())
+    return [max(runs, key=merit) for runs in _by_seed(used).values()]
 
 
 def _cut(full: list[Wanted], plan: list[Wanted], used: list[Wanted], over: Sequence[str]) -> str:

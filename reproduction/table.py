@@ -62,22 +62,33 @@ def head(section: Section) -> list[str]:
 
 
 def lines(section: Section, notes: Sequence[str], *, missing: bool = True) -> list[list[str]]:
-    """The rows as text, without those that have no value unless `missing`; marks refer to `notes` by number."""
-    kept = [(name, cells) for name, cells in section.rows if missing or any(cell.n for cell in cells)]
+    """The rows as text, without those that have no value unless `missing`; marks refer to `notes` by number.
+
+    A row that has records without this figure is not missing: its kind of run has no such figure.
+    """
+    kept = [
+        (name, cells)
+        for name, cells in section.rows
+        if any(cell.n for cell in cells) or (missing and cells[0].standing.kind == "missing")
+    ]
     return [[name, *_texts(cells, section.compared), marks(cells[0], notes)] for name, cells in kept]
 
 
 def marks(cell: Cell, notes: Sequence[str]) -> str:
-    """What to know of a cell: quick or partial, with the number of the note on what was cut, simulated, failed."""
+    """What to know of a cell: quick, partial or stale, with the numbers of the notes on it, simulated, failed."""
     said = [f"{cell.standing.kind} [{notes.index(cell.standing.cut) + 1}]"] if cell.standing.cut else []
+    wrong = ", ".join(str(notes.index(text) + 1) for text in cell.standing.stale)
+    said += [f"stale [{wrong}]"] if wrong else []
     said += ["simulated"] if cell.simulated else []
     said += [f"{cell.standing.failed} failed"] if cell.standing.failed else []
     return ", ".join(said)
 
 
 def cuts(cells: Iterable[Cell]) -> list[str]:
-    """What was cut, each once, in the order of the cells: the notes that marks refer to."""
-    return list(dict.fromkeys(cell.standing.cut for cell in cells if cell.standing.cut))
+    """What was cut, and what is stale, each once, in the order of the cells: the notes that marks refer to."""
+    its = [cell.standing for cell in cells]
+    cut = [one.cut for one in its if one.cut]
+    return list(dict.fromkeys([*cut, *(text for one in its for text in one.stale)]))
 
 
 def absent(spec: Spec, cells: Sequence[Cell]) -> list[str]:
@@ -87,7 +98,7 @@ def absent(spec: Spec, cells: Sequence[Cell]) -> list[str]:
     parts = []
     for section in shown[:1] if several else shown:
         of = f" of {section.title}" if section.title and not several else ""
-        empty = [name for name, group in section.rows if not any(cell.n for cell in group)]
+        empty = [name for name, group in section.rows if group[0].standing.kind == "missing"]
         if len(empty) == len(section.rows):
             parts.append("everything" if several else section.title)
         elif len(empty) > FEW:
@@ -157,9 +168,11 @@ def as_json(spec: Spec, cells: Sequence[Cell]) -> dict[str, Any]:
                 "n": cell.n,
                 "runs": cell.standing.kind,
                 "cut": cell.standing.cut or None,
+                "stale": list(cell.standing.stale),
                 "failed": cell.standing.failed,
                 "simulated": cell.simulated,
                 "published": cell.published,
+                "published_sd": None if cell.paper is None else cell.paper.sd,
                 "difference": cell.difference,
                 "standard_error": cell.error,
                 "in_standard_errors": cell.in_errors,
@@ -175,14 +188,17 @@ def _texts(cells: Sequence[Cell], compared: bool) -> list[str]:
     if len(cells) > 1 or not compared:
         return [_ours(cell) for cell in cells]
     (cell,) = cells
-    theirs = "" if cell.published is None else words.percent(cell.published)
+    theirs = "" if cell.paper is None else _mean(cell.paper.mean, cell.paper.sd)
     return [_ours(cell), theirs, _difference(cell), cell.verdict]
 
 
 def _ours(cell: Cell) -> str:
     """Mean ± sd (n), in percent; without an sd where there is none."""
-    spread = "" if cell.sd is None else f" ± {words.percent(cell.sd, cell.mean)}"
-    return f"{words.percent(cell.mean)}{spread} ({cell.n})" if cell.n else words.MISSING
+    return f"{_mean(cell.mean, cell.sd)} ({cell.n})" if cell.n else words.MISSING
+
+
+def _mean(mean: float | None, sd: float | None) -> str:
+    return words.percent(mean) + ("" if sd is None else f" ± {words.percent(sd, mean)}")
 
 
 def _difference(cell: Cell) -> str:

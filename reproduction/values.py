@@ -45,7 +45,7 @@ EXPERIMENTS: Mapping[str, Kinds] = MappingProxyType(
     {
         "sharing": {"dataset": (str,), **_SHARING, **TRAINING},
         "classifier": {"dataset": (str,), **AUGMENTATION, **_JUDGED, **TRAINING},
-        "augmented": {"dataset": (str,), **AUGMENTATION, "seed": (int,)},
+        "augmented": {"dataset": (str,), **AUGMENTATION, "held_out": (float,), "seed": (int,)},
         "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
     }
 )

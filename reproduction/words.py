@@ -16,11 +16,13 @@ FIGURES = (
     "test_accuracy",
     "best_test_accuracy",
     "confidence_seen",
+    "confidence_augmented",
     "confidence_unseen",
     "sharing_efficiency",
     "neighbouring_noise",
     "augmented_accuracy",
     "wrong_mass",
+    "held_out",
 )
 LOWER_IS_BETTER = tuple(name for name in FIGURES if find_figure(name).better == "lower")
 MISSING = "missing"
@@ -38,17 +40,18 @@ def place(values: Mapping[str, Value], names: Iterable[str]) -> str:
 def value(name: str, given: Value) -> str:
     """One value in words."""
     if name == "dataset":
-        return str(given).upper().replace("-SIMULATED", ", simulated")
+        return str(given).upper().replace("-SIMULATED", ", simulated").replace("-SIMSIAM", ", SimSiam")
     if name in ("loss", "scheme"):
         return "none" if given == "none" else str(given).upper()
     if name in ("n_train", "n_neighbors"):
-        return f"{int(given):,} {'images' if name == 'n_train' else 'neighbours'}"
-    return str(given)
+        number = given if isinstance(given, str) else f"{int(given):,}"
+        return f"{number} {'images' if name == 'n_train' else 'neighbours'}"
+    return f"gamma {given}" if name == "gamma" else str(given)
 
 
 def figure(name: str) -> str:
     """A figure in words."""
-    return find_figure(name).words
+    return "accuracy as held-out labels estimate it" if name == "held_out" else find_figure(name).words
 
 
 def percent(share: float | None, like: float | None = None, sign: bool = False) -> str:

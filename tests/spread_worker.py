@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 import torch._dynamo  # which the first optimiser would import, in every child anew
 from forking import fork
-from test_features_pretrain import OPTIONS, SETTINGS, small_encoder, stripes
+from test_features_pretrain import OPTIONS, RATE, SETTINGS, small_encoder, stripes
 
 from naysay import files
 from naysay.errors import InputError
@@ -91,6 +91,9 @@ def pair(folder):
     finish([fork(lambda: run(folder / "one"))])
     # the second process's encoder is another: what the first one has is what counts
     finish(start_pair(lambda rank: run(folder / "two", encoder_seed=rank)))
+    rate = configure("emp", **SETTINGS, **RATE)
+    finish([fork(lambda: run(folder / "emp-one", config=rate))])
+    finish(start_pair(lambda rank: run(folder / "emp-two", config=rate)))
     killed = folder / "killed"
     left = kill_after_an_epoch(killed, start_pair(lambda rank: run(killed, report=slow)))
     finish(start_pair(lambda rank: run(killed)))

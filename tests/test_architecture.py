@@ -99,9 +99,10 @@ TRUTH_NAMED = {
     ("features", "pretrain"),  # asks its oracle between epochs, for the curve
     ("features", "_epochs_within"),  # knows how often that is
     ("runs", "fit"),  # asks its oracle after each epoch and of the labels, for the records
-    ("runs", "_attempt"),
-    ("runs", "Attempt"),  # holds the figures
-    ("runs", "results"),  # writes them down
+    ("runs", "learn"),
+    ("runs", "Model"),  # holds the figures
+    ("runs", "of_labels"),
+    ("runs", "_result"),  # writes them down
     ("runs", "write"),  # shows the true classes of some rows in the report
     ("runs", "_key_figures"),  # draws figures, and says which of them need the truth
     ("runs", "_against_the_truth"),

@@ -102,13 +102,30 @@ def test_the_run_folder_holds_what_it_says(place):
     assert about["input"]["columns"] == ["a", "b", "c", "d"]
     assert [row["scheme"] for row in about["results"]] == ["none", "dms"]
     assert sum(row["chosen"] for row in about["results"]) == 1
-    assert about["results"][0]["held_out_rows"] == 24
-    assert about["training_rows"] == 216
+    assert about["results"][0]["held_out_rows"] == 240  # each item once
+    assert about["training_rows"] == 240
+    judging = about["judging"]
+    assert (judging["folds"], judging["rows"], judging["labels_seen"]) == (5, 240, 0.8)
+    assert judging["recommended"] == "dms"
+    for row in about["results"]:
+        assert (row["chosen_loss_is_lower_by"] is None) == row["chosen"]
+        assert row["held_out_loss"] < np.log(3)  # better than knowing nothing
     kinds = [json.loads(line)["kind"] for line in (run / "records.jsonl").read_text().splitlines()]
-    assert kinds == ["run", *["epoch"] * 10, "result"]
-    assert "test accuracy" in (run / "report.html").read_text()
+    assert kinds == ["run", *["epoch"] * 10, *["epoch on all labels"] * 5, "result"]
+    page = (run / "report.html").read_text()
+    assert all(text in page for text in ("test accuracy", "held-out loss", "saw 80 % of the labels"))
     with np.load(run / "report.npz", allow_pickle=False) as arrays:
-        assert arrays["map_points"].shape == (216, 2)
+        assert arrays["map_points"].shape == (240, 2)
+
+
+def test_one_part_may_judge_and_what_was_judged_be_kept(place, tmp_path):
+    base = ("fit", place / "data.csv", "--label", "not_label", "--truth", "class", "--epochs", 2, "--no-refit")
+    naysay(*base, "--out", tmp_path / "RUN")
+    about = json.loads((tmp_path / "RUN" / "run.json").read_text())
+    assert (about["judging"]["folds"], about["judging"]["rows"], about["training_rows"]) == (1, 24, 216)
+    said = naysay(*base, "--folds", 5, "--out", tmp_path / "other", code=2).stderr
+    assert "of --folds 5 no model has seen all labels" in said
+    assert "Use --folds 1" in said
 
 
 def test_columns_are_matched_by_name(place, tmp_path):
@@ -315,6 +332,7 @@ def test_labels_are_drawn_from_the_truth_of_ones_own_data(place, tmp_path):
 def test_demo_ends_with_a_table_and_a_report_and_may_be_repeated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("naysay.cli.demo.EPOCHS", 2)
+    monkeypatch.setattr("naysay.runs.settings.FOLDS", 2)
     for _ in range(2):
         said = naysay("demo").stdout
     assert "estimated accuracy" in said

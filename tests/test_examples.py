@@ -30,6 +30,7 @@ def test_the_tutorials_commands_run_in_the_order_of_the_page(tmp_path, monkeypat
     from naysay.cli import app
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("naysay.runs.settings.MOST_EPOCHS", 20)  # a fifth of the page's, which are enough to be right
     session = {"__name__": "tutorial"}
     page = (ROOT / "docs" / "TUTORIAL.md").read_text()
     fences = re.findall(r"^```(python|console)[^\n]*\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

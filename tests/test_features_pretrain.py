@@ -3,7 +3,9 @@
 import copy
 import dataclasses
 import json
+import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -12,8 +14,9 @@ from naysay.errors import InputError
 from naysay.features import oracle_knn_accuracy, pretrain
 from naysay.features.encoders import embed, load_encoder, save_encoder
 from naysay.learning import Config, Task, configure, recipes
+from naysay.learning.recipes.emp import agreement, coding_rate
 from naysay.learning.recipes.fastsiam import mean_of_others, views_loss
-from naysay.learning.recipes.siamese import CollapseError, check_alive, relative_spread
+from naysay.learning.recipes.multiview import CollapseError, check_alive, relative_spread
 from naysay.learning.recipes.simsiam import pair_loss
 from naysay.learning.steps import Steps
 from naysay.learning.viewnorm import ViewNorm, norm_by_view
@@ -22,6 +25,9 @@ from naysay.models import resnet18_encoder
 SETTINGS = {"batch_size": 16, "epochs": 4, "learning_rate": 0.05}
 OPTIONS = {"projection": 64, "bottleneck": 16, "width": 16, "view": {"size": 12}}
 TINY = configure("fastsiam", **SETTINGS, **OPTIONS)
+RATE = {"projection": 32, "hidden": 64, "width": 16, "views": 4}  # of emp
+METHODS = [("simsiam", OPTIONS), ("fastsiam", OPTIONS), ("emp", RATE)]
+METHODS += [(name, {**OPTIONS, "target_momentum": 0.9}) for name in ("simsiam", "fastsiam")]
 
 
 def stripes(n=64, size=12, seed=0):
@@ -88,19 +94,66 @@ def test_no_gradient_reaches_the_targets():
     assert p.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("method", ["simsiam", "fastsiam"])
-@pytest.mark.parametrize("target_momentum", [0.0, 0.9])
-def test_the_loss_falls(method, target_momentum):
-    changes = {**SETTINGS, **OPTIONS, "epochs": 10, "learning_rate": 0.1}
-    config = configure(method, **changes, target_momentum=target_momentum)
+def plain_rate(z, distortion):
+    """The formula of Ma et al. 2007, one matrix (n, d) of rows, by eigenvalues in float64."""
+    n, d = z.shape
+    values = np.linalg.eigvalsh(np.eye(d) + d / (n * distortion) * z.double().numpy().T @ z.double().numpy())
+    return 0.5 * np.log(values).sum()
+
+
+@pytest.mark.parametrize(("n", "d"), [(6, 9), (9, 6), (5, 5)])
+def test_the_coding_rate_is_its_formula(n, d):
+    z = nn.functional.normalize(torch.randn(3, n, d, generator=torch.Generator().manual_seed(0)), dim=-1)
+    expected = [plain_rate(view, 0.2) for view in z]
+    assert coding_rate(z, 0.2).tolist() == pytest.approx(expected, rel=1e-5)  # float32
+    assert coding_rate(z.double(), 0.2).tolist() == pytest.approx(expected, rel=1e-12)
+    torch.autograd.gradcheck(lambda rows: coding_rate(rows, 0.2), z.double().requires_grad_())
+
+
+def test_the_coding_rate_is_highest_for_rows_at_right_angles_and_lowest_for_equal_ones():
+    n, d, eps = 4, 8, 0.2
+    upright = torch.linalg.qr(torch.randn(d, d, dtype=torch.float64))[0][:n]
+    equal = upright[:1].expand(n, d)
+    highest, lowest = n / 2 * math.log(1 + d / (n * eps)), math.log(1 + d / eps) / 2
+    assert float(coding_rate(upright, eps)) == pytest.approx(highest)
+    assert float(coding_rate(equal, eps)) == pytest.approx(lowest)
+    assert lowest < float(coding_rate(torch.cat([upright[:2], equal[:2]]), eps)) < highest
+
+
+def test_views_agree_by_their_cosine_with_their_mean():
+    z = nn.functional.normalize(torch.randn(4, 7, 5, dtype=torch.float64), dim=-1)
+    cosines = [torch.cosine_similarity(view, z.mean(0), dim=1).mean() for view in z]
+    assert float(agreement(z)) == pytest.approx(float(sum(cosines)) / 4)
+
+
+def test_emps_loss_is_the_published_one_over_the_batch():
+    built = learner("emp", **RATE)
+    rows = torch.arange(16)
+    draws = built.draw(0, rows)
+    loss, _ = built(rows, draws)
+    z = nn.functional.normalize(built.online(built.make_views(rows, draws)), dim=1).detach().view(4, 16, 32)
+    alike = sum(float(torch.cosine_similarity(view, z.mean(0), dim=1).mean()) for view in z) / 4
+    rate = sum(plain_rate(view, 0.2) for view in z) / 4
+    assert 100 * loss.item() == pytest.approx(-200 * alike - 100 / 16 * rate, rel=1e-4)  # the same for 100 images
+
+
+def test_emps_views_are_three_quarters_of_the_image_unless_told():
+    assert learner("emp", **RATE).view.size == 9
+    assert learner("emp", **RATE, view={"size": 5}).view.size == 5
+    with pytest.raises(InputError, match="distortion must be above 0; got 0"):
+        configure("emp", distortion=0)
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+def test_the_loss_falls(method, options):
+    config = configure(method, **{**SETTINGS, **options, "epochs": 10, "learning_rate": 0.1})
     losses = [line["loss"] for line in run(config).curve]
     assert losses[-1] < losses[0] - 0.1
 
 
-@pytest.mark.parametrize("method", ["simsiam", "fastsiam"])
-@pytest.mark.parametrize("target_momentum", [0.0, 0.9])
-def test_resume_equals_no_interruption(tmp_path, method, target_momentum):
-    config = configure(method, **SETTINGS, **OPTIONS, target_momentum=target_momentum)
+@pytest.mark.parametrize(("method", "options"), METHODS)
+def test_resume_equals_no_interruption(tmp_path, method, options):
+    config = configure(method, **SETTINGS, **options)
     whole = run(config)
     first = run(config, folder=tmp_path, seconds=0.0)
     assert len(first.curve) == 1
@@ -131,6 +184,12 @@ def test_two_pretrainings_do_not_share_a_folder(tmp_path):
     with pytest.raises(InputError, match="images must be uint8"):
         pretrain(torch.zeros(8, 8, 8, 7, dtype=torch.uint8), TINY, folder=tmp_path / "seven")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["checkpoint.safetensors", "records.jsonl"]
+
+
+def test_a_view_given_in_tuples_is_known_again(tmp_path):
+    config = configure("fastsiam", **{**SETTINGS, **OPTIONS, "view": {"size": 12, "scale": (0.5, 1.0)}})
+    run(config, folder=tmp_path, seconds=0.0)
+    assert run(config, folder=tmp_path).finished
 
 
 def test_a_config_says_what_its_recipe_uses_and_comes_back_from_it():
@@ -181,7 +240,7 @@ def test_fit_sets_the_number_of_epochs():
 
 
 def learner(recipe="fastsiam", **options):
-    config = configure(recipe, **{**SETTINGS, **OPTIONS, **options})
+    config = configure(recipe, **{**SETTINGS, **({} if recipe == "emp" else OPTIONS), **options})
     return recipes.build(Task(config, stripes()[0], model=small_encoder()))
 
 

@@ -43,11 +43,11 @@ def figures(curve):
     return [[line[name] for name in ("epoch", "loss", "spread")] for line in curve]
 
 
-@pytest.mark.parametrize("name", ["two", "mixed"])
-def test_two_processes_take_the_steps_of_one(trained, name):
-    """Also when one process ends what two began."""
-    weights, curve, asked = result(trained[0], "one")
-    shared, same, asked_again = result(trained[0], name)
+@pytest.mark.parametrize(("one", "several"), [("one", "two"), ("one", "mixed"), ("emp-one", "emp-two")])
+def test_two_processes_take_the_steps_of_one(trained, one, several):
+    """Also when one process ends what two began, and when a loss joins the rows of both."""
+    weights, curve, asked = result(trained[0], one)
+    shared, same, asked_again = result(trained[0], several)
     assert apart(weights, shared) < ROUNDING
     np.testing.assert_allclose(figures(same), figures(curve), atol=2e-5)  # which are rounded to five digits
     assert [line.get("knn") for line in same] == [None, 0.5, None, 0.5]

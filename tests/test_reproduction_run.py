@@ -14,7 +14,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from naysay import augment, datasets, features, labels, metrics, transition
+from naysay import augment, datasets, features, labels, metrics, selection, transition
 from naysay.datasets import store
 from naysay.errors import InputError
 from naysay.holdout import prepare
@@ -23,7 +23,7 @@ from naysay.learning.recipe import Task
 from naysay.learning.recipes import build
 from naysay.learning.steps import Steps
 from naysay.models import resnet18_encoder
-from reproduction import NAMES, compiled, get, plan, sets, values, wanted
+from reproduction import NAMES, compiled, get, plan, sets, values, versions, wanted
 from reproduction.command import app
 from reproduction.estimate import estimate
 from reproduction.experiments import EXPERIMENTS, config
@@ -167,8 +167,9 @@ def test_figures_are_those_of_the_contract(done):
         "best_epoch",
         "augmented_accuracy",
     )
+    explicit = (*sharing[:3], "confidence_augmented", *sharing[3:])
     assert figures == {
-        "sharing": {sharing},
+        "sharing": {sharing, explicit},
         "classifier": {classifier},
         "decoding": {("test_accuracy", "held_out", "held_out_error", "n_neighbors")},
     }
@@ -247,6 +248,24 @@ def test_labels_are_judged_before_anything_is_trained(in_space):
     assert said.count("least named class is true") == 2
 
 
+def test_held_out_labels_judge_what_the_others_say_and_take_no_part_in_it():
+    digits, comp = datasets.load("digits"), sets.complementary("digits", 0, Place())
+    told = {"dataset": "digits", "scheme": "rms", "n_neighbors": 8, "held_out": 0.2, "seed": 0}
+    figures = EXPERIMENTS["augmented"](told, Place()).figures
+    rows, held = selection.hold_out(len(comp), 0.2, seed=0)
+    given = comp.clone()
+    given[held] = 0
+    Z = augment(sets.space("digits", Place()).train, given, "rms", 8)
+    assert figures["augmented_accuracy"] == metrics.oracle_argmin_accuracy(Z[rows], digits.y_train[rows])
+    named_least = (Z[held] == Z[held].amin(1, keepdim=True)).float()
+    named = ((named_least / named_least.sum(1, keepdim=True)) * comp[held]).sum(1)  # how often it is the held-out label
+    assert figures["held_out"] == pytest.approx(1 - 9 * float(named.mean()), abs=1e-6)
+    assert (
+        abs(figures["held_out"] - metrics.oracle_argmin_accuracy(Z[held], digits.y_train[held]))
+        < 3 * (figures["held_out_error"])
+    )
+
+
 @pytest.mark.parametrize("scheme", ["none", "dms"])
 def test_a_classifier_may_see_features_instead_of_images(in_space, scheme):
     record = in_space[0]["classifier", scheme]
@@ -322,8 +341,11 @@ def test_sharing_measures_as_the_library_does_by_hand():
     """As it was when it gave the paper's figures on MNIST: the observer gets the labels that were trained on."""
     digits, seed = datasets.load("digits"), 5
     comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=seed), 10)
-    comp = transition.explicit_sharing(comp, digits.y_train, seed=seed)
-    observer = metrics.oracle_observer(digits.x_train, comp, digits.y_train, x_test=digits.x_test, y_test=digits.y_test)
+    given, comp = comp, transition.explicit_sharing(comp, digits.y_train, seed=seed)
+    added = (comp > 0) & (given == 0)
+    assert set(added.sum(1).tolist()) == {4}  # half of eight
+    tested = {"x_test": digits.x_test, "y_test": digits.y_test}
+    observer = metrics.oracle_observer(digits.x_train, comp, digits.y_train, augmented=added / 4, **tested)
     trained = train(Config(epochs=2, normalise=False, seed=seed), digits.x_train, comp, observers=[observer])
     told = {"dataset": "digits", "sharing": "explicit", "n_train": "all", "epochs": 2, "normalise": False, "seed": seed}
     result = EXPERIMENTS["sharing"](told, Place())
@@ -501,16 +523,84 @@ def test_names_of_training_values_and_their_kinds_are_those_of_the_config():
 
 def test_keys_stay_what_they_are():
     """A key that changes orphans every record: if this fails, so does the table that was run for days."""
-    first = {
-        name: wanted(get(name))[0].key for name in ("tab-explicit", "tab-main", "clcifar10-simulated", "tab-baselines")
-    }
+    first = {name: wanted(get(name))[0].key for name in ("tab-explicit", "tab-main", "tab-baselines")}
     assert first == {
         "tab-explicit": "3c3c76b61596eb73",
         "tab-main": "7ba8d7a51fb03f43",
-        "clcifar10-simulated": "2d034a2044dd2159",
         "tab-baselines": "0aa21f3f28f19c86",
     }
     assert wanted(get("fig-implicit"))[0].key == first["tab-explicit"]  # tables that share runs share records
+
+
+def test_a_repair_gives_the_runs_it_touches_another_key_and_knows_the_old_one():
+    run = wanted(get("clcifar10-simulated"), only={"loss": ["ure-ga"], "scheme": ["dms"]})[0]
+    assert list(run.keys.values()) == [
+        {"labels": 1, "loss": 1, "draws": 1},
+        {"labels": 1, "loss": 1},
+        {"labels": 1},
+        {},
+    ]
+    assert list(wanted(get("clcifar10-simulated"))[0].keys)[-1] == "2d034a2044dd2159"  # as it was without versions
+    assert len(set(run.keys)) == 4
+
+
+TOUCHED = {  # how many repairs touch the first run of each that has these values
+    ("tab-main", "cifar10", "scl-nl", "none"): 0,  # a label that is 1 cannot be rounded
+    ("tab-main", "cifar10", "scl-nl", "dms"): 1,
+    ("tab-main", "cifar10", "ure-ga", "none"): 1,
+    ("tab-main", "aclcifar10", "scl-nl", "none"): 1,  # three labels of a third each
+    ("check-features", "cifar10", "ure-ga", "dms"): 0,  # float32
+    ("check-labels", "cifar10", None, "dms"): 0,
+    ("check-labels", "clcifar10-simulated", None, "dms"): 1,
+    ("fig-explicit", "mnist", "scl-nl", None): 1,
+    ("fig-explicit", "cifar10", "scl-nl", None): 2,
+    ("fig-implicit", "cifar10", "scl-nl", None): 0,
+}
+
+
+@pytest.mark.parametrize("case", TOUCHED, ids=lambda case: " ".join(filter(None, case)))
+def test_a_repair_touches_the_runs_it_says(case):
+    name, *told = case
+    asked = {key: [value] for key, value in zip(("dataset", "loss", "scheme"), told, strict=True) if value}
+    run = wanted(get(name), only=asked)[0]
+    assert len(versions.touching(run.experiment, run.values)) == TOUCHED[case]
+
+
+def test_versions_of_a_part_rise_and_losses_on_soft_labels_are_touched():
+    for part in {repair.part for repair in versions.REPAIRS}:
+        its = [repair.version for repair in versions.REPAIRS if repair.part == part]
+        assert its == list(range(1, len(its) + 1)), part
+    soft = {"dataset": "digits", "scheme": "rms", "loss": "mcl-log"}
+    assert versions.history("classifier", soft) == [{"loss": 2}, {}]
+    assert versions.history("classifier", soft | {"scheme": "none"}) == [{}]
+    assert versions.history("decoding", {"dataset": "digits"}) == [{"ties": 1}, {}]
+
+
+def test_a_stale_record_is_done_again_and_before_what_is_missing(tmp_path, monkeypatch):
+    spec, results = write(tmp_path), tmp_path / "results"
+    chosen = ("--only", "scheme=none,rms", "--only", "experiment=classifier")
+    call = ("run", spec, "--results", results, *chosen, *HERE)
+    laboratory(*call, "--only", "seed=1")
+    old = records(results)
+    assert all(record["version"] == {} for record in old.values())
+    mended = versions.Repair(
+        "labels", 1, "labels were shared wrongly", lambda experiment, values: values.get("scheme") == "rms"
+    )
+    monkeypatch.setattr(versions, "REPAIRS", (mended,))
+    assert "4 runs wanted, 2 recorded (1 stale), 2 missing" in laboratory(*call, "--dry-run").stderr
+    said = laboratory(*call).stderr
+    order = [line for line in said.splitlines() if "test accuracy" in line]
+    assert len(order) == 3
+    assert "scheme rms, seed 1" in order[0]
+    assert "labels were shared wrongly" not in laboratory("show", spec, "--results", results).stdout
+    again = records(results)
+    assert {key: again[key] for key in old} == old  # a record is never lost
+    made = [record for key, record in again.items() if key not in old]
+    assert sorted((record["values"]["scheme"], record["version"]) for record in made if record["version"]) == [
+        ("rms", {"labels": 1}),
+        ("rms", {"labels": 1}),
+    ]
+    assert "4 recorded, 0 missing" in laboratory(*call).stderr
 
 
 def test_the_list_counts_what_is_recorded(tmp_path):
@@ -520,10 +610,17 @@ def test_the_list_counts_what_is_recorded(tmp_path):
         row["name"]: row for row in json.loads(laboratory("list", "--results", tmp_path, "--json").stdout)["specs"]
     }
     assert set(listed) == set(NAMES)
-    assert listed["tab-explicit"]["quick"] == {"recorded": 1, "wanted": 6}
-    assert listed["tab-explicit"]["full"] == {"recorded": 0, "wanted": 30}
+    assert listed["tab-explicit"]["quick"] == {"recorded": 1, "stale": 0, "wanted": 6}
+    assert listed["tab-explicit"]["full"] == {"recorded": 0, "stale": 0, "wanted": 30}
     assert listed["fig-implicit"]["quick"]["recorded"] == 1
     assert "1 / 6" in laboratory("list", "--results", tmp_path).stdout
+    before = list(wanted(get("fig-explicit"), quick=True)[0].keys)[-1]
+    ledger(tmp_path, run.experiment).add({"key": before, "figures": {}})
+    listed = {
+        row["name"]: row for row in json.loads(laboratory("list", "--results", tmp_path, "--json").stdout)["specs"]
+    }
+    assert listed["fig-explicit"]["quick"] == {"recorded": 1, "stale": 1, "wanted": 3}
+    assert "1* / 3" in laboratory("list", "--results", tmp_path).stdout
 
 
 def test_runs_that_share_a_compilation_come_one_after_another():
@@ -618,16 +715,28 @@ def test_the_space_is_the_encoders_features_of_length_1(photos):
     assert sets.space("aclcifar10", photos) is found
 
 
+def test_a_set_may_have_another_encoder_of_the_same_images(photos):
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        features.save_encoder(Path(photos.weights) / "cifar10-simsiam.safetensors", resnet18_encoder(), {})
+    ours, theirs = (sets.space(name, photos) for name in ("cifar10", "cifar10-simsiam"))
+    assert (ours.encoder["name"], theirs.encoder["name"]) == ("cifar10", "cifar10-simsiam")
+    assert not torch.allclose(ours.train, theirs.train, atol=0.01)
+    assert sets.images("cifar10-simsiam", photos) is sets.images("cifar10", photos)
+    drawn = [sets.complementary(name, 3, photos) for name in ("cifar10", "cifar10-simsiam")]
+    assert torch.equal(*drawn)  # so that the two are compared on the same labels
+
+
 def test_fine_tuning_puts_the_encoder_into_the_model(photos, tmp_path):
     """Seen by an encoder that does not fit, which training refuses before it begins."""
     told = {"dataset": "cifar10", "scheme": "none", "fine_tune": True, "held_out": 0.1, "seed": 0, "model": "resnet18"}
     features.save_encoder(tmp_path / "cifar10.safetensors", resnet18_encoder(1), {})
     with pytest.raises(InputError, match=r"cifar10.safetensors is not the encoder of this model.*\(64, 1, 3, 3\)"):
-        perform("k", "classifier", told, dataclasses.replace(photos, weights=str(tmp_path)))
+        perform("classifier", told, dataclasses.replace(photos, weights=str(tmp_path)))
     with pytest.raises(InputError, match="naysay pretrain cifar10"):
-        perform("k", "classifier", told, dataclasses.replace(photos, weights="nowhere"))
+        perform("classifier", told, dataclasses.replace(photos, weights="nowhere"))
     with pytest.raises(InputError, match="there is no encoder for digits"):
-        perform("k", "classifier", told | {"dataset": "digits"}, photos)
+        perform("classifier", told | {"dataset": "digits"}, photos)
 
 
 def test_the_example_in_the_docs_is_a_spec(tmp_path):

@@ -1,36 +1,53 @@
 """Runs: neighbours, epochs, the split, and sentences that say no more than was seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from naysay import labels, runs, transition
-from naysay.augmentation import Sharing, neighbors_for
+from naysay import labels, neighbors, runs, selection, transition
+from naysay.augmentation import Sharing, neighbors_for, share
 from naysay.datasets import Items
 from naysay.errors import InputError
 from naysay.holdout import prepare, split
 from naysay.learning import Config
-from naysay.runs.results import compared
-from naysay.runs.settings import batch_size_for
-from naysay.selection import Comparison
+from naysay.runs.results import compared, results, verdict
+from naysay.runs.settings import batch_size_for, recommend
+from naysay.selection import Choice, Comparison
 
 
-def against(z):
-    """A difference of z standard errors."""
-    return Comparison(0.1, 0.1 / z, z, 0.0)
+def quiet(line):
+    """Says nothing."""
+
+
+def chosen(kept, recommended, **z):
+    """A choice in which the kept scheme's loss is lower than that of the others by z standard errors of 0.01."""
+    right = Comparison(0.1, 0.05, 2, 0.0)
+    gains = {name: {"scel": Comparison(0.01 * by, 0.01, by, 0.0), "ure-accuracy": right} for name, by in z.items()}
+    return Choice(kept, recommended, None if kept == recommended else "scel", gains)
 
 
 def test_a_difference_is_called_one_from_two_standard_errors_on():
-    assert compared("dms", 100, {"none": against(3)}) == [
-        "dms is kept: better than none (+10.0 ± 3.3 points) on the same 100 held-out labels."
+    assert compared(chosen("dms", "dms", none=3), 100) == [
+        "dms is kept, as recommended: better than none (loss -0.030 ± 0.010, accuracy +10.0 ± 5.0 points) "
+        "on the same 100 held-out labels."
     ]
-    assert compared("dms", 1000, {"none": against(1)}) == [
-        "dms is kept, but 1,000 held-out labels show no difference between it and none (+10.0 ± 10.0 points)."
+    assert compared(chosen("dms", "dms", none=1), 1000) == [
+        "dms is kept, as recommended: 1,000 held-out labels show no clear difference from "
+        "none (loss -0.010 ± 0.010, accuracy +10.0 ± 5.0 points)."
     ]
-    both = compared("dms", 100, {"none": against(4), "rss": against(0.5), "rms": against(1)})
-    assert both[0].startswith("dms is kept: better than none")
-    assert both[1] == "They show no difference between it and rss (+10.0 ± 20.0 points) and rms (+10.0 ± 10.0 points)."
-    assert "nothing to compare" in compared("none", 10, {})[0]
+    both = compared(chosen("dms", "dms", none=4, rss=0.5, rms=-1), 100)
+    assert both[0].startswith("dms is kept, as recommended: better than none (loss -0.040")
+    assert both[1].startswith("They show no clear difference from rss (loss -0.005 ± 0.010")
+    assert " and rms (loss +0.010 ± 0.010" in both[1]
+    assert "nothing to compare" in compared(chosen("none", "none"), 10)[0]
+
+
+def test_a_scheme_that_takes_the_place_of_the_recommended_one_is_said_to():
+    assert compared(chosen("none", "dms", dms=1.5), 100)[0].startswith(
+        "none is kept, instead of the recommended dms: better than dms (loss -0.015 ± 0.010"
+    )
 
 
 def test_small_classes_have_small_neighbourhoods():
@@ -67,20 +84,132 @@ def test_where_every_row_is_labelled_both_ways_of_holding_out_hold_out_the_same(
     assert torch.equal(ready.held_out.comp, comp[held])
 
 
-def test_held_out_labels_take_no_part_in_sharing():
-    """Changing a held-out row's label changes the estimate and not a single training label."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 90)
-    x = (3 * np.eye(3)[y] + rng.normal(size=(90, 3))).astype(np.float32)
+def grouped(n=90, seed=0):
+    """Items of three clear groups with one uniform label each, and their classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    x = (3 * np.eye(3)[y] + rng.normal(size=(n, 3))).astype(np.float32)
     comp = labels.from_indices(transition.sample(y, transition.uniform(3)), 3)
-    items = Items(np.arange(90).astype(str).astype(object), x)
-    settings = runs.Settings(Config(epochs=1), ("dms",))
-    first = runs.fit(runs.Labelled(items, comp, ("a", "b", "c")), settings, tell=lambda line: None)
-    turned = comp.clone()
-    turned[first.held] = turned[first.held].roll(1, dims=1)
-    second = runs.fit(runs.Labelled(items, turned, ("a", "b", "c")), settings, tell=lambda line: None)
-    assert torch.equal(first.chosen.shared, second.chosen.shared)
+    return runs.Labelled(Items(np.arange(n).astype(str).astype(object), x), comp, ("a", "b", "c")), y
+
+
+def turned(data, rows):
+    """The data with the labels of these rows changed."""
+    comp = data.comp.clone()
+    comp[rows] = comp[rows].roll(1, dims=1)
+    return replace(data, comp=comp)
+
+
+@pytest.mark.parametrize("folds", [1, 3])
+def test_held_out_labels_take_no_part_in_sharing(folds):
+    """Changing the labels of the rows held out from a model changes the estimate and not a single training label."""
+    data, _ = grouped()
+    settings = runs.Settings(Config(epochs=1), ("dms",), folds=folds)
+    first = runs.fit(data, settings, tell=quiet)
+    held = first.chosen.models[-1].ground.part.held_rows
+    second = runs.fit(turned(data, held), settings, tell=quiet)
+    assert torch.equal(first.chosen.models[-1].shared, second.chosen.models[-1].shared)
     assert first.chosen.estimate.value != second.chosen.estimate.value
+    assert first.chosen.loss.value != second.chosen.loss.value
+
+
+def test_every_labelled_row_judges_a_model_that_did_not_see_its_label():
+    data, _ = grouped()
+    data = replace(data, comp=data.comp * (torch.arange(90) % 3 > 0)[:, None])
+    fitted = runs.fit(data, runs.Settings(Config(epochs=1), folds=4), tell=quiet)
+    labelled = (data.comp.sum(1) > 0).nonzero()[:, 0]
+    assert torch.equal(fitted.held.sort().values, labelled)
+    for one in fitted.attempts:
+        assert len(one.models) == 4
+        assert len(one.loss.rows) == len(one.estimate.rows) == 60
+        # in the order of `held`, for all schemes alike, so that differences are of the same rows
+        logits = [model.predictor.logits(data.items.x[model.ground.part.held_rows]) for model in one.models]
+        again = selection.scel(
+            one.sharpness * torch.cat(logits), data.comp[fitted.held], one.models[0].ground.judged_by
+        )
+        assert torch.allclose(one.loss.rows, again.rows)
+        for model in one.models:
+            part = model.ground.part
+            assert sorted([*part.rows.tolist(), *part.held_rows.tolist()]) == list(range(90))
+
+
+def test_what_is_kept_is_trained_on_all_labels_and_the_estimate_stays_that_of_the_judged():
+    data, y = grouped()
+    oracle = runs.Oracle(data.items.x, y, data.items.x[:30], y[:30])
+    settings = runs.Settings(Config(epochs=2), ("dms",), folds=3)
+    fitted = runs.fit(data, settings, oracle=oracle, tell=quiet)
+    assert torch.equal(fitted.rows, torch.arange(90))
+    comp = labels.from_indices(data.comp.argmax(1), 3)
+    k = settings.sharing_by("dms").within(90, 3).n_neighbors
+    graph = neighbors.build(fitted.space.features, k, metric=fitted.space.metric)
+    assert torch.equal(fitted.kept.shared, share(graph, comp, settings.sharing_by("dms"))[0])
+    assert fitted.seen == pytest.approx(2 / 3)
+    row = next(row for row in results(fitted) if row["chosen"])
+    right = (fitted.kept.predictor.predict(data.items.x[:30]).numpy() == y[:30]).mean()
+    assert row["truth"]["test_accuracy"] == pytest.approx(right)
+    assert (row["held_out_rows"], row["estimate"]) == (90, fitted.chosen.accuracy.value)
+    assert "The models judged saw 67 % of the labels, the one that is kept all of them." in verdict(fitted)
+
+
+def test_without_training_again_the_model_that_was_judged_is_kept():
+    data, _ = grouped()
+    fitted = runs.fit(data, runs.Settings(Config(epochs=2), refit=False), tell=quiet)
+    assert fitted.kept is fitted.chosen.models[0]
+    assert (len(fitted.rows), len(fitted.held)) == (81, 9)
+    assert "all of them" not in verdict(fitted)
+    assert fitted.chosen.history == [pytest.approx(epoch) for epoch in fitted.kept.trained.history]
+
+
+def test_a_model_that_estimates_labels_is_judged_by_what_it_estimates():
+    data, _ = grouped()
+    fitted = runs.fit(data, runs.Settings(Config(epochs=2, loss="cpe-i"), ("none",), folds=1), tell=quiet)
+    logits = fitted.chosen.models[0].predictor.logits(data.items.x[fitted.held])
+    estimated = -(fitted.chosen.sharpness * logits.double()).log_softmax(1)
+    assert torch.allclose(fitted.chosen.loss.rows, (estimated * data.comp[fitted.held]).sum(1))
+
+
+def test_an_epoch_of_several_folds_is_told_by_all_rows_held_out():
+    data, _ = grouped(31)
+    fitted = runs.fit(data, runs.Settings(Config(epochs=2), ("none",), folds=3), tell=quiet)
+    last, only = fitted.chosen.history[-1], fitted.chosen.estimate
+    assert (last["epoch"], last["held_out"]) == (2, pytest.approx(only.value))
+    # folds differ in their means, by which the error of all rows together is a little larger
+    assert last["held_out_error"] == pytest.approx(only.standard_error, rel=0.2)
+
+
+def test_sharing_is_recommended_where_neighbours_say_anything_of_labels():
+    assert [recommend(("none", "rss", "dms"), told) for told in (True, False)] == ["dms", "none"]
+    assert [recommend(("rms", "dss"), told) for told in (True, False)] == ["rms", "rms"]
+    data, _ = grouped(240)
+    noise = np.random.default_rng(1).normal(size=(240, 3)).astype(np.float32)
+    told, untold = (
+        runs.fit(replace(data, items=Items(data.items.ids, x)), runs.Settings(Config(epochs=1), folds=2), tell=quiet)
+        for x in (data.items.x, noise)
+    )
+    assert (told.choice.recommended, untold.choice.recommended) == ("dms", "none")
+
+
+def test_every_label_judges_where_training_takes_seconds():
+    def folds(n_rows, n_labelled=1000, epochs=100, **options):
+        model = options.pop("model", "mlp")
+        return runs.Settings(Config(epochs=epochs, model=model), **options).folds_for(n_rows, n_labelled)
+
+    assert (folds(1442), folds(3750), folds(3751), folds(3751, epochs=50)) == (5, 5, 1, 5)
+    assert folds(3750, schemes=("none", "rss", "dms")) == 1
+    assert folds(1442, model="resnet18") == 1
+    assert folds(1442, refit=False) == folds(1442, held_out=0.3) == folds(1442, n_labelled=9) == 1
+    assert folds(1_000_000, folds=3) == 3
+
+
+def test_what_will_be_trained_is_told_before_it_is():
+    told = []
+    runs.fit(grouped()[0], runs.Settings(Config(epochs=1), folds=2), tell=told.append)
+    assert told[1] == (
+        "5 trainings of 1 epoch: none and dms with each of 2 folds of the labels held out, "
+        "then the one that is kept on all labels"
+    )
+    assert sum(line.startswith("training with") for line in told) == 5
+    assert sum(line.endswith(" to go") for line in told) == 1
 
 
 def test_unlabelled_rows_receive_and_are_trained_on():
@@ -88,10 +217,9 @@ def test_unlabelled_rows_receive_and_are_trained_on():
     x = rng.normal(size=(60, 3)).astype(np.float32)
     comp = labels.from_indices([i % 3 if i % 2 else -1 for i in range(60)], 3)
     items = Items(np.arange(60).astype(str).astype(object), x)
-    fitted = runs.fit(
-        runs.Labelled(items, comp, ("a", "b", "c")), runs.Settings(Config(epochs=1)), tell=lambda line: None
-    )
-    none, dms = fitted.attempts
+    settings = runs.Settings(Config(epochs=1), folds=1)
+    fitted = runs.fit(runs.Labelled(items, comp, ("a", "b", "c")), settings, tell=quiet)
+    none, dms = (attempt.models[0] for attempt in fitted.attempts)
     assert int((none.shared.sum(1) > 0).sum()) == 27
     assert int((dms.shared.sum(1) > 0).sum()) == 57  # all training rows: 60 less a tenth of the 30 labelled
 
@@ -104,10 +232,10 @@ def test_an_estimated_transition_owes_nothing_to_the_labels_that_judge():
     _, held = split(comp, 0.1, 0)
     other = comp.clone()
     other[held] = other[held].roll(1, dims=1)
-    settings = runs.Settings(Config(epochs=1), ("none",), assume="estimated")
+    settings = runs.Settings(Config(epochs=1), ("none",), assume="estimated", refit=False)
     ids = np.arange(300).astype(object)
     one, two = (
-        runs.fit(runs.Labelled(Items(ids, x), given, ("a", "b", "c")), settings, progress=False, tell=lambda line: None)
+        runs.fit(runs.Labelled(Items(ids, x), given, ("a", "b", "c")), settings, progress=False, tell=quiet)
         for given in (comp, other)
     )
     assert torch.equal(one.held, held)
@@ -126,4 +254,4 @@ def test_the_confidence_that_a_run_shows_is_in_classes_also_where_a_loss_estimat
     data = runs.Labelled(Items(np.arange(120).astype(str).astype(object), x), comp, tuple("abcd"))
     settings = runs.Settings(Config(loss="cpe-i", epochs=15), ("dms",))
     fitted = runs.fit(data, settings, progress=False, tell=lambda line: None)
-    assert fitted.chosen.trained.history[-1]["confidence_seen"] < 0.2
+    assert fitted.chosen.history[-1]["confidence_seen"] < 0.2

@@ -21,6 +21,8 @@ def test_settings_are_written_as_older_files_have_them():
         "assume",
         "space",
         "encoder",
+        "folds",  # newer
+        "refit",
     ]
     assert (written["n_neighbors"], written["alpha"], written["gamma"]) == (None, 0.1, "auto")
     assert written["schemes"] == ["none", "dms"]
@@ -49,6 +51,9 @@ def test_each_scheme_shares_by_the_same_settings():
         ({"space": "pca3"}, "unknown space 'pca3'"),
         ({"assume": "biased"}, "unknown assumption 'biased'"),
         ({"held_out": 1.0}, "held_out must be a share between 0 and 1; got 1.0"),
+        ({"folds": 0}, "folds must be 1, for a single part held out, or more; got 0"),
+        ({"folds": 5, "held_out": 0.2}, "no share to hold out; got folds=5 and held_out=0.2"),
+        ({"folds": 5, "refit": False}, "of folds=5 no model has seen all labels.*Use folds=1"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(options, error):

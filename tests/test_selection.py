@@ -153,3 +153,72 @@ def test_a_model_that_no_label_contradicts_is_not_called_certain():
     assert estimate.value == pytest.approx(1.0)
     # one label more that contradicts would have made 9/61 less of it
     assert estimate.standard_error == pytest.approx(9 / 61, rel=0.02)
+
+
+def estimate(rows, criterion="ure-accuracy"):
+    rows = torch.as_tensor(rows, dtype=torch.float64)
+    return selection.Estimate(criterion, float(rows.mean()), float(rows.std()) / math.sqrt(len(rows)), rows)
+
+
+BASE = torch.tensor([1.0, 0, 1, 1, 0, 1, 0, 1], dtype=torch.float64)
+UP = torch.tensor([0.1, 0.3] * 4, dtype=torch.float64)  # 0.2 on average, with a standard error of 0.038
+HARDLY = torch.tensor([0.3, -0.2] * 4, dtype=torch.float64)  # 0.05, with a standard error of 0.094
+
+
+def test_the_recommended_candidate_is_kept_unless_another_is_better_by_more_than_a_standard_error():
+    plain, hardly, clearly = (estimate(BASE + more) for more in (0, HARDLY, UP))
+    kept = selection.choose({"a": [hardly], "b": [plain]}, "b")
+    assert (kept.kept, kept.recommended, kept.decided_by) == ("b", "b", None)
+    won = selection.choose({"a": [clearly], "b": [plain], "c": [hardly]}, "b")
+    assert (won.kept, won.recommended, won.decided_by) == ("a", "b", "ure-accuracy")
+    assert won.gains["b"]["ure-accuracy"].difference == pytest.approx(0.2)
+    assert set(won.gains) == {"b", "c"}
+    best = selection.choose({8: [clearly], 16: [estimate(BASE + 2 * UP)], 32: [plain]}, 32)  # of several, the best
+    assert best.kept == 16
+    assert selection.choose({"a": [plain]}, "a").gains == {}
+    with pytest.raises(InputError, match="must be one of those judged, a, b; got c"):
+        selection.choose({"a": [plain], "b": [plain]}, "c")
+
+
+def test_the_first_criterion_decides_and_another_may_object():
+    base, less, right = estimate(BASE, "scel"), estimate(BASE - UP, "scel"), estimate(BASE)
+    for more, kept in ((0, "new"), (HARDLY, "new"), (-HARDLY, "new"), (-UP, "old")):
+        judged = {"old": [base, right], "new": [less, estimate(BASE + more)]}
+        assert selection.choose(judged, "old").kept == kept
+    gains = selection.choose({"old": [base, right], "new": [less, right]}, "old").gains["old"]
+    assert gains["scel"].difference == pytest.approx(0.2)  # lower is better, and gains are positive
+    assert selection.choose({"old": [less, right], "new": [base, estimate(BASE + UP)]}, "old").kept == "old"
+
+
+def test_estimates_of_folds_pool_to_that_of_all_their_rows():
+    generator = torch.Generator().manual_seed(0)
+    comp = labels.from_indices(torch.randint(0, K, (40,), generator=generator), K)
+    logits = torch.randn(40, K, generator=generator)
+    for criterion in selection.CRITERIA.values():
+        folds = [criterion.estimate(logits[at], comp[at], None) for at in torch.arange(40).split(15)]
+        whole, pooled = criterion.estimate(logits, comp, None), selection.pool(folds)
+        assert (pooled.criterion, len(pooled.rows)) == (criterion.name, 40)
+        assert pooled.value == pytest.approx(whole.value)
+        assert pooled.standard_error == pytest.approx(whole.standard_error)
+    never_wrong = [selection.ure_accuracy(comp[at] * -1.0, comp[at]) for at in torch.arange(40).split(15)]
+    assert selection.pool(never_wrong).standard_error == selection.ure_accuracy(-comp, comp).standard_error > 0
+
+
+def test_a_comparison_of_losses_is_a_gain_where_the_first_is_lower():
+    low, high = estimate(BASE, "scel"), estimate(BASE + UP, "scel")
+    assert selection.gain(low, high).difference == pytest.approx(0.2)
+    assert selection.gain(high, low).z < -1
+
+
+def test_calibrated_scel_does_not_mind_how_sure_a_model_is_but_what_it_knows():
+    y = torch.arange(4_000) % K
+    comp = labels.from_indices(transition.sample(y, transition.uniform(K), seed=0), K)
+    good, poor = predictor(y, 0.9, seed=0), predictor(y, 0.7, seed=0)
+    assert selection.scel(5 * good, comp).value > selection.scel(poor, comp).value  # too sure to be read off
+    (sure, factor), (calm, larger) = (selection.calibrated_scel([(times * good, comp, None)]) for times in (4, 1))
+    assert factor == pytest.approx(larger / 4)
+    assert sure.value == pytest.approx(calm.value)
+    assert selection.gain(sure, selection.calibrated_scel([(poor, comp, None)])[0]).z > 2
+    parts = [(4 * good[at], comp[at], None) for at in torch.arange(4_000).split(1_500)]
+    assert torch.allclose(selection.calibrated_scel(parts)[0].rows, sure.rows)
+    assert selection.calibrated_scel([(good, comp, random_T(0))])[0].value != calm.value

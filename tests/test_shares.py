@@ -134,10 +134,12 @@ def test_nothing_is_corrected_where_nothing_is_known():
     assert "turned" in told.as_dict()
 
 
-def test_labels_as_given_are_corrected_too():
-    _, _, comp = blobs()
-    Z = augment(np.zeros((len(comp), 1), np.float32), comp, "none", class_shares="even")
-    assert np.allclose(Z.mean(0), 1 / K, atol=1e-6)
+def test_labels_as_given_stay_as_they_are():
+    x, _, comp = blobs()
+    for nothing in ({"scheme": "none"}, {"rounds": 0}):
+        Z, report = augment_report(x, comp, class_shares="even", **nothing)
+        assert np.array_equal(Z, comp.numpy())
+        assert report.turned is None
 
 
 def test_the_same_in_blocks(monkeypatch):

@@ -1,7 +1,10 @@
 """Hold out, then share: rows are put aside FIRST, then labels are shared among the training rows only.
 
 The order is the point. A held-out row that took part in the sharing would judge models by labels that its own label had
-shaped. Unlabelled rows only receive; they cannot judge, so `split` draws the held-out rows from the others.
+shaped. Unlabelled rows only receive; they cannot judge, so `split` and `folds` draw the held-out rows from the others.
+
+With few labels a held-out tenth decides little. `folds` holds every labelled row out once: as many models are trained,
+each label judges the one that did not see it, and all labels take part in a comparison (cross-fitting).
 """
 
 from dataclasses import dataclass
@@ -14,6 +17,7 @@ from naysay import labels, selection
 from naysay.augmentation import augment
 from naysay.errors import InputError
 from naysay.learning import HeldOut
+from naysay.seeds import stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +40,35 @@ class Prepared(Parted):
 
 def split(comp: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
     """Numbers of the rows to train on and to hold out, which are a `share` of the labelled rows."""
+    labelled = _labelled(comp)
+    held = labelled[selection.hold_out(len(labelled), share, seed)[1]]
+    return _others(comp, held), held
+
+
+def folds(comp: Tensor, n_folds: int, seed: int) -> list[tuple[Tensor, Tensor]]:
+    """For each fold the rows to train on and to hold out: each labelled row is held out once, at random."""
+    labelled = _labelled(comp)
+    if not 4 <= 2 * n_folds <= len(labelled):
+        must = "there must be at least 2 folds, with at least 2 labelled rows each"
+        raise InputError(f"{must}; got folds={n_folds} for {len(labelled)} labelled rows. Use fewer folds, or folds=1.")
+    order = labelled[torch.from_numpy(stream(seed, "folds").permutation(len(labelled)))]
+    parts = [order[at::n_folds].sort().values for at in range(n_folds)]
+    return [(_others(comp, held), held) for held in parts]
+
+
+def _labelled(comp: Tensor) -> Tensor:
     labelled = comp.sum(1).nonzero()[:, 0]
     if not len(labelled):
         raise InputError(
             f"no row has a label; got {len(comp)} rows without any. Check that the label column was read at all."
         )
-    _, held = selection.hold_out(len(labelled), share, seed)
+    return labelled
+
+
+def _others(comp: Tensor, held: Tensor) -> Tensor:
     keep = torch.ones(len(comp), dtype=torch.bool)
-    keep[labelled[held]] = False
-    return keep.nonzero()[:, 0], labelled[held]
+    keep[held] = False
+    return keep.nonzero()[:, 0]
 
 
 def part(x: Any, comp: Tensor, rows: Tensor, held_rows: Tensor, criterion: str = "ure-accuracy") -> Parted:

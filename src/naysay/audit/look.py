@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay import estimation, labels, neighbors
+from naysay import estimation, labels, neighbors, shares
 from naysay.audit.advice import advise
 from naysay.audit.annotators import Annotators, Rows, Shown, annotators, class_names, read, shown
 from naysay.audit.content import content
 from naysay.audit.counts import Coverage, Duplicates, Given, Marginals, coverage, duplicates, marginals
 from naysay.errors import InputError
-from naysay.estimation import SAMPLE, Estimate
+from naysay.estimation import SAMPLE, Estimate, Votes
 from naysay.report.content import Advice, as_html, as_text
 from naysay.seeds import stream
 from naysay.statistics import Counts, LabelCounts
@@ -108,6 +108,7 @@ def audit(
     metric: str = "euclidean",
     sample: int = SAMPLE,
     seed: int = 0,
+    class_shares: Any = None,
     item: str = "item",
     label: str = "label",
     annotator: str = "annotator",
@@ -119,6 +120,7 @@ def audit(
     the n items, let neighbours speak: they bring the estimates of noise and bias. Features are compared as they are, by
     `metric`: standardise columns of different scale first. At most `sample` labelled items, drawn with `seed`, are
     asked.
+    class_shares: how common the classes are, "even" or K shares, where it is known: neighbours are then read by it.
     table: the long rows, with columns named by `item`, `label` and, where there are any, `annotator` and `options` (a
     list, or names joined by "|", in the order shown). Its items are matched to the rows of comp by `items`, or by first
     appearance.
@@ -136,7 +138,12 @@ def audit(
         labels.check_n_classes(len(classes))
         rows = read(table, classes, items, item=item, label=label, annotator=annotator, options=options)
     given = _given(comp, rows, classes, items)
-    near, likely, why = estimation.ask_neighbors(given.comp, given.counts, features, graph, metric, sample, seed)
+    known, votes = shares.read(class_shares, len(given.classes)), None
+    if rows is not None and rows.shown is not None:
+        votes = Votes(rows.item, rows.label, None, rows.shown)
+    near, likely, why = estimation.ask_neighbors(
+        given.comp, given.counts, features, graph, metric, sample, seed, known, votes
+    )
     why = WITHOUT_FEATURES if features is None and graph is None else why
     repeats = (None, False) if rows is None else (rows.repeated, rows.annotators is not None)
     found = Audit(

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from naysay import labels, neighbors, shares
+from naysay import transition as transitions
 from naysay.augmentation.diagnostics import Description, Report, describe
 from naysay.augmentation.propagation import Propagation, divide_rows, propagate
 from naysay.augmentation.schemes import SCHEMES, Scheme, Sharing, neighbors_for
@@ -33,6 +34,7 @@ __all__ = [
     "Sharing",
     "augment",
     "augment_report",
+    "correct",
     "describe",
     "neighbors_for",
     "propagate",
@@ -69,7 +71,8 @@ def augment(
     tol: end the rounds once no entry changes by more than this; `augment_report` says after how many.
     class_shares: how common the classes are, "even" or K shares: what popular labels get wrong is then put right, and
     what comes out are labels as uniform naming would give them (`naysay.shares`). None knows nothing, and corrects
-    nothing. transition: the T (K, K) by which labels came about, where it is known; it corrects in the same way.
+    nothing; nor does the scheme none. transition: the T (K, K) by which labels came about, where it is known; it
+    corrects in the same way.
 
     Rows sum to 1, or to 0 where no label arrives within the rounds. Unlabelled rows receive labels and give none.
     """
@@ -105,13 +108,14 @@ def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None =
     # the work is done with the first tensor, else with the graph, else on the CPU
     device = tensors[0] if tensors else features.device if isinstance(features, Graph) else torch.device("cpu")
     given = read_labels(comp, n_classes).to(device, torch.float32)
+    shares.read(sharing.class_shares, given.shape[1])  # before the work, not after it
     if row.weigh is None or sharing.total == 0:
-        Z, turned = correct(divide_rows(given), given, sharing)
-        report = Report(row.name, 0, 0.0, alpha, None, 0, 0.0, None, describe(given, Z), turned)
+        Z = divide_rows(given)
+        report = Report(row.name, 0, 0.0, alpha, None, 0, 0.0, None, describe(given, Z))
         return (Z if tensors else Z.cpu().numpy()), report
     n, n_classes = given.shape
-    if sharing.corrects:  # before the work, not after it
-        shares.find(given[:1], given, sharing.class_shares, sharing.transition)
+    if sharing.transition is not None:
+        transitions.validate(sharing.transition, n_classes)
     graph = read_graph(features, n, n_classes, sharing).to(device)
     gamma = sharing.gamma_for(graph.distances) if row.uses_gamma else None
     W = row.weigh(graph.distances, gamma)

@@ -131,8 +131,11 @@ class Sharing:
 
     @property
     def corrects(self) -> bool:
-        """Whether shared labels are corrected (`naysay.shares`), by shares that are known or by a T."""
-        return self.class_shares is not None or self.transition is not None
+        """Whether shared labels are corrected (`naysay.shares`), by shares that are known or by a T.
+
+        Labels as given are not: one label alone tells too little to be weighed against its popularity.
+        """
+        return self.total > 0 and (self.class_shares is not None or self.transition is not None)
 
     def as_dict(self) -> dict[str, Any]:
         """The settings by name, ready for JSON; those of the correction where there is one."""

@@ -14,14 +14,19 @@ from naysay.files import probe, told
 if TYPE_CHECKING:
     from naysay.learning import Config
 
-SCHEMES = "auto trains with none and with dms, and keeps the better; or none, rss, rms, dss, dms, several with commas."
-ASSUME = "How labels come about, for losses and estimates that need it: wrong classes alike, or as training rows show."
+SCHEMES = "auto trains with none and with dms, and chooses; or none, rss, rms, dss, dms, several with commas."
+ASSUME = (
+    "How labels come about, for losses and estimates that need it; auto: as neighbours show, else wrong classes alike."
+)
 EPOCHS = "Else 3,000,000 rows' worth of them, at least 5 and at most 100."
 CONFIG = "Training settings in TOML or JSON; options here win."
+FOLDS = "Parts of the labels that are held out in turn; 1: a share alone. Else 5 where training takes seconds, or 1."
+HELD_OUT = "The share of labels kept back for judging, where it is one part; else 0.1."
+NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
 SEED = "All randomness comes from this number; else 0, or the config's."
 ESTIMATED = (
-    "Estimated accuracy comes from complementary labels alone, ± one standard error: compare by it, do not read it "
-    "as an accuracy."
+    "Estimated accuracy and loss come from complementary labels alone, ± one standard error: compare by them, do not "
+    "read the first as an accuracy."
 )
 
 
@@ -47,6 +52,7 @@ def fit(
     neighbors: o.Neighbors = None,
     alpha: o.Alpha = 0.1,
     gamma: o.Gamma = "auto",
+    class_shares: o.ClassShares = "unknown",
     space: o.Space = "auto",
     encoder: o.Encoder = None,
     # these defaults are Config's own, said again because help does not wait for torch; a test compares them
@@ -54,8 +60,10 @@ def fit(
     model: Annotated[str | None, o.training("--model", "NAME", "linear, mlp, lenet or resnet18; else mlp.")] = None,
     learning_rate: Annotated[float | None, o.training("--learning-rate", None, "Else 0.003.")] = None,
     epochs: Annotated[int | None, o.training("--epochs", None, EPOCHS)] = None,
-    assume: Annotated[str, o.training("--assume", "uniform|estimated", ASSUME)] = "uniform",
-    held_out: Annotated[float, o.training("--held-out", None, "The share of labels kept back for judging.")] = 0.1,
+    assume: Annotated[str, o.training("--assume", "auto|uniform|popularity|estimated", ASSUME)] = "auto",
+    held_out: Annotated[float | None, o.training("--held-out", None, HELD_OUT)] = None,
+    folds: Annotated[int | None, o.training("--folds", None, FOLDS)] = None,
+    no_refit: Annotated[bool, o.training("--no-refit", None, NO_REFIT)] = False,
     fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
     config: Annotated[Path | None, o.training("--config", "FILE", CONFIG)] = None,
     seed: Annotated[int | None, o.option(None, "--seed", None, SEED)] = None,
@@ -66,12 +74,14 @@ def fit(
 ) -> None:
     r"""Train a classifier from labels that say what items are not.
 
-    A tenth of the labels is held out. The others are shared between
-    neighbouring items, a model is trained on the result, and both it and a
-    model trained on the labels as given are judged by the labels held out: the
-    better one is kept, and you are told by how much. No ordinary label is
-    needed; where you have some (--truth), they are only used to show how right
-    the model is.
+    Some labels are held out. The others are shared between neighbouring items,
+    a model is trained on the result, and both it and a model trained on the
+    labels as given are judged by the labels held out; where that takes seconds,
+    every label is held out once. Sharing is kept where neighbours say anything
+    about labels, unless the other is better by more than a standard error, and
+    you are told by how much. What is kept is trained once more on all labels.
+    No ordinary label is needed; where you have some (--truth), they are only
+    used to show how right the model is.
 
     [bold]Examples[/bold]
 
@@ -94,11 +104,23 @@ def fit(
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
     schemes = runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
     how = Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma))
+    o.check_class_shares(class_shares)
     weights = None if encoder is None else str(encoder)
-    settings = runs.Settings(training_config(asked, 1), schemes, how, held_out, assume, space, weights)
+    settings = runs.Settings(
+        training_config(asked, 1),
+        schemes,
+        how,
+        held_out=held_out,
+        assume=assume,
+        space=space,
+        encoder=weights,
+        folds=folds,
+        refit=not no_refit,
+    )
     with one_voice() as place, new_folder(out, force, runs.is_run) if place.first else nullcontext() as unfinished:
         given = read(**o.reading(asked))
-        settings = replace(settings, config=training_config(asked, len(given.comp)))
+        how = replace(how, class_shares=o.class_shares(class_shares, given.classes))
+        settings = replace(settings, config=training_config(asked, len(given.comp)), sharing=how)
         if unfinished is not None:
             probe(unfinished / "model.safetensors", runs.room(given, settings))
         silent = quiet or not place.first
@@ -130,11 +152,11 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
 def show(about: dict[str, Any], out: Path, json: bool) -> None:
     """Tell what came out of a run."""
     if json:
-        found = {name: about[name] for name in ("chosen", "verdict", "results", "classes", "seconds")}
+        found = {name: about[name] for name in ("chosen", "verdict", "judging", "results", "classes", "seconds")}
         say_json({"run": str(out), "report": str(out / "report.html"), **found})
         return
     console().print(results_table(about))
-    print(about["verdict"], ESTIMATED, f"report: {out / 'report.html'}", sep="\n")
+    print(o.in_flags(about["verdict"]), ESTIMATED, f"report: {out / 'report.html'}", sep="\n")
 
 
 def results_table(about: dict[str, Any]) -> Any:
@@ -148,11 +170,18 @@ def results_table(about: dict[str, Any]) -> Any:
     measured = {name for row in about["results"] for name in row["truth"]}
     known = {name: find_figure(name).words for name in ORACLE if name in measured}
     table = Table(box=box.SIMPLE_HEAD, caption=TRUTH.format(about["data"].get("tested_on", "")) if known else None)
-    for title in ("scheme", "estimated accuracy", *(f"{title} †" for title in known.values())):
+    for title in (
+        "scheme",
+        "estimated accuracy",
+        "held-out loss",
+        *(f"{title} †" for title in known.values()),
+    ):
         table.add_column(title, justify="left" if title == "scheme" else "right")
     for row in about["results"]:
         cells = [f"{row['scheme']} (kept)" if row["chosen"] else row["scheme"]]
-        cells.append(f"{with_error(row['estimate'], row['standard_error'])} %")
+        estimate = row["estimate"]
+        cells.append("cannot be told" if estimate is None else f"{with_error(estimate, row['standard_error'])} %")
+        cells.append(f"{row['held_out_loss']:.3f} ± {row['held_out_loss_error']:.3f}")
         cells += ["" if row["truth"].get(name) is None else percent(row["truth"][name]) for name in known]
         table.add_row(*cells, style="bold" if row["chosen"] else None)
     return table

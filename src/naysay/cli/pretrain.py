@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Score = Callable[[nn.Module], float]
 
 learning = partial(o.option, None)  # these stand in the first panel of the help
-BATCH = "Images in a step; else the method's own (128 and 512)."
+BATCH = "Images in a step; else the method's own (128, 128 and 512)."
 SECONDS = "Stop after the epoch in which they run out; call again to go on."
 KNN_EVERY = "Epochs between two looks at kNN accuracy, where the truth is known."
 KNN = 200  # neighbours of the accuracy on the side, as self-supervised work reports it
@@ -26,8 +26,8 @@ def pretrain(
     data: o.Data,
     *,
     out: Annotated[Path, o.output("--out", "FOLDER", "The folder to make, or to continue in.")],
-    method: Annotated[str, learning("--method", "NAME", "fastsiam, or simsiam as published.")] = "fastsiam",
-    epochs: Annotated[int | None, learning("--epochs", None, "Else the method's own (200 and 800).", min=1)] = None,
+    method: Annotated[str, learning("--method", "NAME", "fastsiam, emp, or simsiam.")] = "fastsiam",
+    epochs: Annotated[int | None, learning("--epochs", None, "Else the method's own (200, 150, 800).", min=1)] = None,
     batch: Annotated[int | None, learning("--batch", None, BATCH, min=2)] = None,
     seconds: Annotated[float | None, learning("--seconds", None, SECONDS)] = None,
     knn_every: Annotated[int, learning("--knn-every", None, KNN_EVERY, min=1)] = 20,

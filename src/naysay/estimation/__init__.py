@@ -2,7 +2,7 @@
 
 from naysay.estimation.accuracy import Accuracy, estimate_accuracy
 from naysay.estimation.matrix import neighborhoods, rejects
-from naysay.estimation.neighborhood import SAMPLE, Estimate, ask_neighbors, estimate_transition, label_counts
+from naysay.estimation.neighborhood import SAMPLE, Estimate, ask_neighbors, estimate_transition, label_counts, not_told
 from naysay.estimation.votes import AnnotatorT, Votes
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "estimate_transition",
     "label_counts",
     "neighborhoods",
+    "not_told",
     "rejects",
 ]

@@ -97,7 +97,7 @@ class Estimate:
     def T(self) -> Tensor:
         """T (K, K) in float64, for the losses and criteria that take one; refused where nothing was told."""
         if not self.told:
-            raise _refused("an item's neighbours say nothing about its labels in this space.")
+            raise not_told("an item's neighbours say nothing about its labels in this space.")
         T = torch.tensor(self.transition, dtype=torch.float64)
         return T / T.sum(1, keepdim=True)
 
@@ -124,11 +124,13 @@ def estimate_transition(
     wanted = shares.read(class_shares, comp.shape[1])
     found, _, why = ask_neighbors(comp, label_counts(comp), features, graph, metric, sample, seed, wanted, votes)
     if found is None:
-        raise _refused(why)
+        raise not_told(why)
     return found
 
 
-def _refused(why: str) -> InputError:
+def not_told(why: str) -> InputError:
+    """The sentence where T cannot be told, with the reason."""
+    why = why or "an item's neighbours say nothing about its labels in this space."
     way_out = "Assume uniform labels, or give other features."
     return InputError(f"how labels come about cannot be estimated here: {why} {way_out}")
 

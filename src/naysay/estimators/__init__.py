@@ -156,8 +156,8 @@ class ComplementaryClassifier(_Complementary):
         corrected = None if self.class_shares is None else T
         sharing = Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma).within(*comp.shape)
         sharing = replace(sharing, class_shares=self._class_shares(), transition=corrected)
-        if sharing.total or sharing.corrects:
-            comp, _ = share(features() if sharing.total else None, comp, sharing)
+        if sharing.total:
+            comp, _ = share(features(), comp, sharing)
             T = None if sharing.corrects else T  # corrected labels are uniform ones
         names = ("loss", "model", "epochs", "batch_size", "learning_rate", "weight_decay")
         config = Config(**{name: getattr(self, name) for name in names}, seed=self.random_state)

@@ -6,6 +6,7 @@ from naysay.features.knn import oracle_knn_accuracy
 from naysay.features.pretrain import Pretrained, pretrain
 from naysay.features.raw import pca, standardise
 from naysay.features.space import SPACES, Space, find_space
+from naysay.features.whiten import whiten
 
 __all__ = [
     "SPACES",
@@ -20,4 +21,5 @@ __all__ = [
     "pretrain",
     "save_encoder",
     "standardise",
+    "whiten",
 ]

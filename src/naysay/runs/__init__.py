@@ -1,7 +1,7 @@
 """Runs: from instances with complementary labels to a folder that predicts, explains itself and needs nothing else.
 
     data = naysay.read("data.csv", label="not_label")       # items, their labels (n, K), what the classes are called
-    fitted = fit(data, Settings())                          # audit, hold out, share labels, train, judge
+    fitted = fit(data, Settings())                          # audit, hold out, share labels, train, judge, choose
     write(fitted, data, "RUN")                              # model.safetensors, run.json, records.jsonl, report.* ...
     run = Run.load("RUN"); run.predict(x)                   # classes and probabilities of new rows
 
@@ -10,7 +10,8 @@ the end the true classes of the rows that the report shows. Nothing is trained o
 """
 
 from naysay.reading import Labelled, Oracle
-from naysay.runs.fit import Attempt, Fitted, fit
+from naysay.runs.attempt import Attempt, Model
+from naysay.runs.fit import Fitted, fit
 from naysay.runs.folder import Run, is_run, room, write
 from naysay.runs.settings import AUTO, Settings, epochs_within_budget
 
@@ -19,6 +20,7 @@ __all__ = [
     "Attempt",
     "Fitted",
     "Labelled",
+    "Model",
     "Oracle",
     "Run",
     "Settings",

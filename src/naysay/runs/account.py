@@ -25,10 +25,10 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def account(fitted: Fitted, data: Labelled) -> Arrays:
-    """The arrays of the report, of the chosen attempt's training rows."""
-    attempt, rows = fitted.chosen, fitted.rows
-    logits = attempt.predictor.logits(data.items.x[rows.numpy()]).cpu()
-    p, predicted = attempt.predictor.probabilities(logits).float(), attempt.predictor.decode(logits).cpu()
+    """The arrays of the report, of the kept model's training rows."""
+    model, rows = fitted.kept, fitted.rows
+    logits = model.predictor.logits(data.items.x[rows.numpy()]).cpu()
+    p, predicted = model.predictor.probabilities(logits).float(), model.predictor.decode(logits).cpu()
     given = data.comp[rows]
     best, second = p.topk(2, dim=1).values.unbind(1)
     plane = project_2d(fitted.space.features[rows.numpy()], POINTS, fitted.settings.config.seed)
@@ -38,7 +38,7 @@ def account(fitted: Fitted, data: Labelled) -> Arrays:
     pool, place = torch.unique(torch.cat([near.flatten(), doubtful]), return_inverse=True)
     arrays: Arrays = {
         "heat_given": _by_class(given, predicted),
-        "heat_shared": _by_class(attempt.shared, predicted),
+        "heat_shared": _by_class(model.shared, predicted),
         "class_counts": torch.bincount(predicted, minlength=len(data.classes)).numpy(),
         "map_points": plane.points.astype(np.float32),
         "map_explained": plane.explained.astype(np.float32),
@@ -52,7 +52,7 @@ def account(fitted: Fitted, data: Labelled) -> Arrays:
         "item_labels": _named(given[pool]),
         "item_predicted": predicted[pool].numpy(),
         "item_probabilities": p[pool].numpy(),
-        "item_shared": attempt.shared[pool].numpy(),
+        "item_shared": model.shared[pool].numpy(),
         "examples": place[: near.numel()].reshape(near.shape).numpy(),
         "doubtful": place[near.numel() :].numpy(),
     }
@@ -65,8 +65,8 @@ def account(fitted: Fitted, data: Labelled) -> Arrays:
 def _examples(fitted: Fitted, n: int) -> Tensor:
     """Training rows at random (e, 1 + NEIGHBORS), each followed by its nearest; without a graph, by none."""
     chosen = stream(fitted.settings.config.seed, "report examples").choice(n, min(EXAMPLES, n), replace=False)
-    some = torch.from_numpy(np.sort(chosen))
-    near = [] if fitted.graph is None else [fitted.graph.indices[some, :NEIGHBORS].long()]
+    some, graph = torch.from_numpy(np.sort(chosen)), fitted.kept.ground.graph
+    near = [] if graph is None else [graph.indices[some, :NEIGHBORS].long()]
     return torch.cat([some[:, None], *near], 1)
 
 

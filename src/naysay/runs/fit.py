@@ -1,77 +1,79 @@
 """The run: audit the labels, hold some out, share the rest between neighbours, train, judge by the labels held out.
 
 Each scheme is trained on the same rows and judged on the same held-out ones, so that their difference is paired and far
-sharper than either estimate alone. Held-out labels take no part in sharing (`naysay.holdout`). What was judged is what
-is kept: the model is not trained again on all rows. Several processes prepare alike, take their labels from the first
-one, and share the training.
+sharper than either estimate alone. Where training takes seconds every label is held out once (cross-fitting), so that
+all of them judge. Held-out labels take no part in sharing (`naysay.holdout`). The recommended scheme is kept unless
+another is better by more than a standard error (`naysay.selection.choose`), and is then trained once more on all
+labels; the estimates remain those of the models that were judged. Several processes prepare alike, take their labels
+from the first one, and share the training.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from naysay import holdout, neighbors, selection
+from naysay import holdout, neighbors, selection, transition
 from naysay.audit import Audit, audit
-from naysay.augmentation import Report, share
-from naysay.estimation import estimate_transition
+from naysay.estimation import SAMPLE, ask_neighbors, label_counts, not_told
+from naysay.estimation import Estimate as EstimatedT
 from naysay.features import Space, find_space
-from naysay.holdout import Parted
-from naysay.learning import Observer, Predictor, Snapshot, Trained, train
 from naysay.processes import ALONE, Processes
 from naysay.reading import Labelled, Oracle
-from naysay.runs.settings import Settings
-from naysay.selection import Comparison, Estimate
-
-LOOKED_AT = 20_000  # training rows on which each epoch's confidence is measured: more would cost an epoch's time again
+from naysay.runs.attempt import Attempt, Ground, Model, attempt, learn
+from naysay.runs.settings import GAIN, HELD_OUT, Settings, recommend
+from naysay.selection import Choice
+from naysay.shares import read as read_shares
+from naysay.words import count, joined
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Attempt:
-    """One scheme: the labels it made, what became of them, the trained model and its estimate on the held-out rows."""
-
-    scheme: str
-    shared: Tensor
-    sharing: Report
-    trained: Trained
-    estimate: Estimate
-    oracle: dict[str, float]
-    seconds: float
-
-    @property
-    def predictor(self) -> Predictor:
-        """The model of the last epoch."""
-        return self.trained.predictor
-
-
-@dataclass(frozen=True, eq=False)
 class Fitted:
-    """A finished run: `rows` and `held` number the training and held-out rows; `graph` joins the former, if any share.
-
-    versus: the chosen attempt minus each other one, paired on the held-out rows.
+    """A finished run: what was tried, which of it was kept and why, and the model: the kept scheme's, trained on all
+    labels or, where none was trained again, the one that was judged.
     """
 
     settings: Settings
     audit: Audit
     space: Space
     attempts: tuple[Attempt, ...]
-    best: int
-    versus: dict[str, Comparison]
-    rows: Tensor
-    held: Tensor
-    graph: neighbors.Graph | None
-    T: Tensor | None
+    choice: Choice[str]
+    kept: Model
     seconds: float
     processes: int = 1
 
     @property
     def chosen(self) -> Attempt:
-        """The attempt with the highest estimate."""
-        return self.attempts[self.best]
+        """The attempt whose scheme is kept."""
+        return next(attempt for attempt in self.attempts if attempt.scheme == self.choice.kept)
+
+    @property
+    def rows(self) -> Tensor:
+        """Numbers of the rows that the kept model was trained on."""
+        return self.kept.ground.part.rows
+
+    @property
+    def held(self) -> Tensor:
+        """Numbers of the rows that judged, in the order of the estimates' rows."""
+        return torch.cat([model.ground.part.held_rows for model in self.chosen.models])
+
+    @property
+    def T(self) -> Tensor | None:
+        """How labels come about, as the kept model took it."""
+        return self.kept.ground.T
+
+    @property
+    def seen(self) -> float:
+        """The share of the labelled rows that each of the judged models has seen."""
+        part = self.chosen.models[0].ground.part
+        labelled = int((part.given.sum(1) > 0).sum())
+        return labelled / (labelled + len(part.held_rows))
 
 
 def fit(
@@ -98,91 +100,98 @@ def fit(
         items=list(data.items.ids),
         metric=space.metric,
         seed=settings.config.seed,
+        class_shares=settings.sharing.class_shares,
     )
     for advice in found.advice:
         if advice.level == "act":
             tell(f"audit: {advice.text}")
-    rows, held = holdout.split(data.comp, settings.held_out, settings.config.seed)
-    part, T = holdout.part(data.items.x, data.comp, rows, held), None
-    if settings.assume == "estimated":
-        # machines may round differently, and all must train on the same labels
-        T = processes.agree(estimated_transition(part.given, space, rows, settings.config.seed))
-    graph, n, n_classes = None, len(rows), len(data.classes)
-    if any(scheme != "none" for scheme in settings.schemes):
-        wanted = [settings.sharing_by(scheme).within(n, n_classes) for scheme in settings.schemes if scheme != "none"]
-        k = max(sharing.neighbors(n, n_classes) for sharing in wanted)
-        tell(f"finding the {k} nearest neighbours of {len(rows):,} training rows")
-        graph = neighbors.build(space.features[rows.numpy()], k, settings.sharing.method, space.metric)
-    attempts, x = [], data.items.x
-    for scheme in settings.schemes:
-        tell(f"training with scheme {scheme}, {settings.config.epochs} epochs")
-        attempts.append(
-            _attempt(scheme, graph, x, part, T, settings, oracle=oracle, progress=progress, processes=processes)
-        )
-    best = max(range(len(attempts)), key=lambda at: attempts[at].estimate.value)
-    others, judged = attempts[:best] + attempts[best + 1 :], attempts[best].estimate
-    versus = {other.scheme: selection.compare(judged, other.estimate) for other in others}
+    parts = _parts(data.comp, settings)
+    tell(_plan(settings, len(parts)))
+    near = found.neighborhood if found.neighborhood is not None and found.neighborhood.told else None
+    if near is None and settings.assume == "estimated":
+        raise not_told(" ".join(found.not_told))
+    prepare = partial(_ground, data, space, settings, near, tell=tell, processes=processes)
+    train = partial(learn, x=data.items.x, settings=settings, oracle=oracle, progress=progress, processes=processes)
+    models: dict[str, list[Model]] = {scheme: [] for scheme in settings.schemes}
+    for fold, (rows, held) in enumerate(parts, 1):
+        ground = prepare(settings.schemes, rows, held)
+        for scheme, of in models.items():
+            tell(f"training with scheme {scheme}" + (f", fold {fold} of {len(parts)}" if len(parts) > 1 else ""))
+            of.append(train(scheme, ground))
+            left = len(parts) * len(models) + settings.refit - sum(map(len, models.values()))
+            if len(of) == 1 and scheme == settings.schemes[-1] and left:  # the first training waits for torch
+                tell(f"that took {_duration(of[0].seconds)}; about {_duration(of[0].seconds * left)} to go")
+    attempts = tuple(attempt(scheme, of, found.neighborhood) for scheme, of in models.items())
+    recommended = recommend(settings.schemes, near is not None)
+    # machines may round differently, and all must train the same scheme
+    choice = processes.agree(selection.choose({one.scheme: (one.loss, one.estimate) for one in attempts}, recommended))
+    kept = models[choice.kept][0]
+    if settings.refit:
+        every, nothing = torch.arange(len(data.comp)), torch.empty(0, dtype=torch.long)
+        ground = prepare([choice.kept], every, nothing)
+        tell(f"training with scheme {choice.kept}, which is kept, on all labels")
+        kept = train(choice.kept, ground)
     seconds = time.perf_counter() - started
-    return Fitted(settings, found, space, tuple(attempts), best, versus, rows, held, graph, T, seconds, processes.size)
+    return Fitted(settings, found, space, attempts, choice, kept, seconds, processes.size)
 
 
-def estimated_transition(given: Tensor, space: Space, rows: Tensor, seed: int) -> Tensor:
-    """T (K, K), estimated from the training `rows` alone: the held-out labels judge what was fitted."""
-    return estimate_transition(given, space.features[rows.numpy()], metric=space.metric, seed=seed).T
+def _parts(comp: Tensor, settings: Settings) -> list[tuple[Tensor, Tensor]]:
+    """The rows to train on and to hold out, once or for each fold."""
+    n_folds, seed = settings.folds_for(len(comp), int((comp.sum(1) > 0).sum())), settings.config.seed
+    if n_folds > 1:
+        return holdout.folds(comp, n_folds, seed)
+    return [holdout.split(comp, HELD_OUT if settings.held_out is None else settings.held_out, seed)]
 
 
-def _attempt(
-    scheme: str,
-    graph: neighbors.Graph | None,
-    x: Any,
-    part: Parted,
-    T: Tensor | None,
+def _plan(settings: Settings, n_folds: int) -> str:
+    """What will be trained, told before it is."""
+    trainings = count(n_folds * len(settings.schemes) + settings.refit, "training")
+    held = f"each of {n_folds} folds of the labels held out" if n_folds > 1 else "some labels held out"
+    again = ", then the one that is kept on all labels" if settings.refit else ""
+    return f"{trainings} of {count(settings.config.epochs, 'epoch')}: {joined(settings.schemes)} with {held}{again}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _ground(
+    data: Labelled,
+    space: Space,
     settings: Settings,
+    near: EstimatedT | None,
+    schemes: Sequence[str],
+    rows: Tensor,
+    held: Tensor,
     *,
-    oracle: Oracle | None,
-    progress: bool | None,
+    tell: Tell,
     processes: Processes,
-) -> Attempt:
-    started = time.perf_counter()
-    shared, sharing = share(graph, part.given, settings.sharing_by(scheme).within(*part.given.shape))
-    shared = processes.agree(shared)
-    # a row that no label reaches would only cost time
-    reached = shared.sum(1) > 0
-    rows, given = part.rows[reached], part.given[reached]
-    x = x[rows.numpy()]
-    if oracle is None:
-        observer = _confidence(x, given, shared[reached])
-    else:
-        observer = oracle.observer(rows, part.held_rows, given, shared[reached])
-    trained = train(
-        settings.config,
-        x,
-        shared[reached],
-        T=T,
-        held_out=part.held_out,
-        observers=[observer],
-        progress=progress,
-        processes=processes,
+) -> Ground:
+    """What schemes start from if these rows are trained on and those held out; near: what all labels tell of T."""
+    part, features = holdout.part(data.items.x, data.comp, rows, held), space.features[rows.numpy()]
+    judged_by, T, by_T = None, None, False
+    if settings.assume == "popularity":
+        judged_by, T = transition.popularity(data.comp), transition.popularity(part.given)
+    elif near is not None and settings.assume != "uniform":
+        # what a model learns by comes from its training rows alone, but where too few of them tell anything
+        told = _told(part.given, features, space, settings) if len(held) else near
+        judged_by, T = near.T, (told or near).T
+        by_T = settings.sharing.class_shares is not None and (told or near).gain > GAIN
+    # machines may round differently, and all must train on the same labels
+    judged_by, T, by_T = processes.agree((judged_by, T, by_T))
+    graph, wanted = (
+        None,
+        [settings.sharing_by(scheme).within(*part.given.shape) for scheme in schemes if scheme != "none"],
     )
-    assert part.held_out is not None  # `split` holds at least two rows out
-    predicted = trained.predictor.predict(part.held_out.x).cpu()
-    estimate = selection.ure_accuracy(predicted, part.held_out.comp, T)
-    figures = {} if oracle is None else oracle.of_labels(part.rows, shared)
-    return Attempt(scheme, shared, sharing, trained, estimate, figures, time.perf_counter() - started)
+    if wanted:
+        k = max(sharing.neighbors(*part.given.shape) for sharing in wanted)
+        tell(f"finding the {k} nearest neighbours of {len(rows):,} training rows")
+        graph = neighbors.build(features, k, settings.sharing.method, space.metric)
+    return Ground(part, graph, judged_by, T, by_T)
 
 
-def _confidence(x: Any, given: Tensor, shared: Tensor) -> Observer:
-    """What can be seen without truth: the mean confidence of evenly spread training rows on labels given and shared."""
-    step = max(1, len(given) // LOOKED_AT)
-    looked, given, shared = x[::step], given[::step], shared[::step]
-    labelled = given.sum(1) > 0
-
-    def observe(snapshot: Snapshot) -> dict[str, float]:
-        logits = snapshot.predictor.logits(looked)
-        p = snapshot.predictor.probabilities(logits).cpu()
-        return {
-            "confidence_seen": float((p * given).sum(1)[labelled].mean()),
-            "confidence_augmented": float((p * shared).sum(1).mean()),
-        }
-
-    return observe
+def _told(given: Tensor, features: Any, space: Space, settings: Settings) -> EstimatedT | None:
+    """How labels come about as neighbours show it; None where they show nothing."""
+    seed, known = settings.config.seed, read_shares(settings.sharing.class_shares, given.shape[1])
+    found, *_ = ask_neighbors(given, label_counts(given), features, None, space.metric, SAMPLE, seed, known)
+    return found if found is not None and found.told else None

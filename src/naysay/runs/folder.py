@@ -4,7 +4,7 @@
 | --- | --- |
 | model.safetensors | the trained model with its normalisation |
 | run.json | classes, input columns or image size, settings, results, versions, hashes |
-| records.jsonl | a line per epoch of every scheme that was tried |
+| records.jsonl | a line per epoch of every scheme that was tried (the mean of its folds), and of the last training |
 | audit.json | the audit of the labels |
 | report.npz, report.html | what the report shows, and the report |
 """
@@ -30,7 +30,7 @@ from naysay.reading import Labelled, Oracle
 from naysay.runs.account import DOUBTFUL, EXAMPLES, NEIGHBORS, POINTS, account
 from naysay.runs.fit import Fitted
 from naysay.runs.report import build, read_json
-from naysay.runs.results import plain, results, verdict
+from naysay.runs.results import judging, plain, results, verdict
 from naysay.runs.settings import Settings
 
 FORMAT = "naysay-run-1"
@@ -50,7 +50,7 @@ def write(
     arrays = account(fitted, data)
     if oracle is not None:
         arrays |= {f"{part}_truth": oracle.of_rows(arrays[f"{part}_row"]) for part in ("map", "item")}
-    fitted.chosen.predictor.save(folder / "model.safetensors")
+    fitted.kept.predictor.save(folder / "model.safetensors")
     _write_json(folder / "run.json", about)
     _write_json(folder / "audit.json", fitted.audit.as_dict())
     lines = "".join(json.dumps(line) + "\n" for line in _records(fitted, about))
@@ -90,6 +90,7 @@ def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
         "settings": fitted.settings.as_dict(),
         "transition": None if fitted.T is None else fitted.T.tolist(),
         "training_rows": len(fitted.rows),
+        "judging": judging(fitted),
         "chosen": fitted.chosen.scheme,
         "verdict": verdict(fitted),
         "results": results(fitted),
@@ -103,8 +104,10 @@ def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
 def _records(fitted: Fitted, about: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield {"kind": "run", **about}
     for attempt in fitted.attempts:
-        for figures in attempt.trained.history:
+        for figures in attempt.history:
             yield {"kind": "epoch", "scheme": attempt.scheme, **figures}
+    for figures in fitted.kept.trained.history if fitted.settings.refit else ():
+        yield {"kind": "epoch on all labels", "scheme": about["chosen"], **figures}
     yield {"kind": "result", "chosen": about["chosen"], "results": about["results"]}
 
 

@@ -22,6 +22,9 @@ AGAIN = "Fit the run again."
 TRUTH = "known only where ordinary labels are; nothing was chosen by it"
 ESTIMATED = "estimated accuracy"
 ESTIMATE = "accuracy estimated from held-out complementary labels; ± is one standard error"
+LOSS = "held-out loss"
+LOSS_NOTE = "minus the log probability of a held-out label (SCEL), at the best sharpness; differences choose the scheme"
+ON_ALL = "epoch on all labels"  # lines of the model that is kept, where it is not the one that was judged
 CONFIDENCES = ("confidence_seen", "confidence_augmented", "confidence_unseen")  # drawn epoch by epoch, in one chart
 
 
@@ -34,18 +37,18 @@ def render(folder: str | Path, path: str | Path) -> Path:
 def build(folder: Path) -> Report:
     """The report of the run in `folder`."""
     about, arrays = read_json(folder / "run.json"), read_npz(folder / "report.npz", AGAIN)
-    epochs = [line for line in _read(folder / "records.jsonl", records.read) if line["kind"] == "epoch"]
+    lines = _read(folder / "records.jsonl", records.read)
+    epochs, on_all = ([line for line in lines if line["kind"] == kind] for kind in ("epoch", ON_ALL))
     chosen = next(row for row in about["results"] if row["chosen"])
-    right = with_error(chosen["estimate"], chosen["standard_error"])
     hardware = {name: str(value) for name, value in about["hardware"].items()}
     return Report(
         title=f"naysay: {about['data'].get('name', 'a run')}",
-        summary=f"An estimated {right} % of the items are classified rightly, told by complementary labels alone.",
+        summary=_summary(chosen),
         classes=about["classes"],
         key_figures=_key_figures(about, chosen),
         results=_results(about),
-        learning=_learning(epochs, [row["scheme"] for row in about["results"]]),
-        sharing=_sharing([line for line in epochs if line["scheme"] == about["chosen"]]),
+        learning=_learning(epochs, [row["scheme"] for row in about["results"]], chosen["estimate"] is not None),
+        sharing=_sharing(on_all or [line for line in epochs if line["scheme"] == about["chosen"]]),
         heat_maps=_heat_maps(arrays, about),
         feature_map=_feature_map(arrays, about),
         examples=[_item(arrays, row) for row in arrays["examples"]],
@@ -58,6 +61,15 @@ def build(folder: Path) -> Report:
         date=about["created"],
         command=about["command"],
     )
+
+
+def _summary(chosen: Line) -> str:
+    """The page's first sentence."""
+    if chosen["estimate"] is None:
+        why = chosen.get("why_not") or "the held-out labels do not say"
+        return f"How many of the items are classified rightly cannot be told from these labels: {why}."
+    right = with_error(chosen["estimate"], chosen["standard_error"])
+    return f"An estimated {right} % of the items are classified rightly, told by complementary labels alone."
 
 
 def read_json(path: Path) -> Line:
@@ -82,6 +94,10 @@ def _read(path: Path, reader: Callable[[Path], T]) -> T:
 def _key_figures(about: Line, chosen: Line) -> list[KeyFigure]:
     labels, estimate = about["labels"], Value(chosen["estimate"], chosen["standard_error"])
     told_by = f"from {chosen['held_out_rows']:,} held-out complementary labels; ± one standard error"
+    if chosen["estimate"] is None:
+        told_by = f"cannot be told: {chosen.get('why_not') or 'the held-out labels do not say'}"
+    if seen := about.get("judging", {}).get("labels_seen"):
+        told_by += f"; of models that saw {percent(seen, 0)} of the labels"
     tested_on, tested = about["data"].get("tested_on", "the held-out items"), chosen["truth"].get("test_accuracy")
     in_all = count(labels["labels"], "label")
     figures = [
@@ -97,26 +113,34 @@ def _results(about: Line) -> Results:
     rows = about["results"]
     measured = {name for row in rows for name in row["truth"]} - {*CONFIDENCES}
     known = [figure for figure in FIGURES if figure.name in measured]
+    lost = ["held_out_loss" in row for row in rows]  # which older runs do not have
     columns = [
         Column(ESTIMATED, note=ESTIMATE),
+        *([Column(LOSS, "", 3, "lower", LOSS_NOTE)] if all(lost) else []),
         *(Column(figure.words, figure.unit, better=figure.better, needs_truth=True) for figure in known),
         Column("seconds", unit="", better="lower", cost=True, note="sharing and training"),
     ]
     methods = []
     for row in rows:
         truth = [Value(row["truth"].get(figure.name)) for figure in known]
-        values = [Value(row["estimate"], row["standard_error"]), *truth, Value(row["seconds"])]
+        loss = [Value(row["held_out_loss"], row["held_out_loss_error"])] if all(lost) else []
+        values = [Value(row["estimate"], row["standard_error"]), *loss, *truth, Value(row["seconds"])]
         note = ""
         if against := row["chosen_minus_this"]:
             points = with_error(-against["difference"], against["standard_error"], "+")
             note = f"{points} points against the chosen one, on the same rows"
+        if less := row.get("chosen_loss_is_lower_by"):
+            note += f"; loss {less['difference']:+.3f} ± {less['standard_error']:.3f}"
         methods.append(Method(row["scheme"], values, chosen=row["chosen"], note=note))
     drawn = [ESTIMATED, *(figure.words for figure in known if figure.name == "test_accuracy")]
     return Results(columns, methods, note=about["verdict"], drawn=drawn)
 
 
-def _learning(epochs: list[Line], schemes: list[str]) -> list[Curves]:
-    """The charts of every scheme; one in which nothing was measured, such as test accuracy, is not drawn."""
+def _learning(epochs: list[Line], schemes: list[str], told: bool) -> list[Curves]:
+    """The charts of every scheme; one in which nothing was measured, such as test accuracy, is not drawn.
+
+    Nor is the accuracy, epoch by epoch, where it cannot be told.
+    """
     lines = {scheme: [line for line in epochs if line["scheme"] == scheme] for scheme in schemes}
     x = [line["epoch"] for line in max(lines.values(), key=len)]
     estimates, tested, losses = [], [], []
@@ -128,8 +152,8 @@ def _learning(epochs: list[Line], schemes: list[str]) -> list[Curves]:
     bands = "From complementary labels; bands are ± one standard error."
     shapes = "The schemes train on different labels, so compare shapes, not heights."
     return [
-        Curves("Estimated accuracy on the held-out rows", x, estimates, note=bands),
-        Curves("Test accuracy", x, tested, note=f"Against the truth, {TRUTH}."),
+        *([Curves("Estimated accuracy on the held-out rows", x, estimates, note=bands)] if told else []),
+        Curves("Test accuracy", x, tested, note=f"Of the models that were judged, against the truth, {TRUTH}."),
         Curves("Training loss", x, losses, unit="", note=shapes),
     ]
 

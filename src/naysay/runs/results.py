@@ -5,58 +5,116 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from naysay.audit.advice import shares_unknown
 from naysay.figures import FIGURES
+from naysay.runs.attempt import Attempt
 from naysay.runs.fit import Fitted
-from naysay.selection import Comparison
-from naysay.statistics import MEDIUM
-from naysay.words import joined, with_error
+from naysay.selection import Choice, Comparison
+from naysay.words import joined, percent, with_error
 
 DOUBT = 2.0  # standard errors below which a difference is not called one
 
 
 def verdict(fitted: Fitted) -> str:
     """What the comparison says, and what to keep in mind about it."""
-    return " ".join([*compared(fitted.chosen.scheme, len(fitted.held), fitted.versus), *caveats(fitted)])
+    told = fitted.chosen.accuracy.value is not None
+    said = [*compared(fitted.choice, len(fitted.held), told), *trained_on(fitted), *caveats(fitted), *by_shares(fitted)]
+    return " ".join(said)
 
 
-def compared(kept: str, n_held: int, versus: Mapping[str, Comparison]) -> list[str]:
-    """What n held-out labels say of the scheme that was kept against the others, in a sentence or two."""
-    if not versus:
+def compared(choice: Choice[str], n_held: int, told: bool = True) -> list[str]:
+    """What n held-out labels say of the scheme that was kept against the others, in a sentence or two.
+
+    told: whether anything can be said of accuracies.
+    """
+    kept, recommended = choice.kept, choice.recommended
+    if not choice.gains:
         return [f"Only {kept} was trained, so there is nothing to compare it with."]
-    told = {name: f"{name} ({with_error(v.difference, v.standard_error, '+')} points)" for name, v in versus.items()}
-    sure = [told[name] for name, against in versus.items() if against.z >= DOUBT]
-    unsure = [told[name] for name, against in versus.items() if against.z < DOUBT]
-    if not sure:
-        return [f"{kept} is kept, but {n_held:,} held-out labels show no difference between it and {joined(unsure)}."]
-    better = f"{kept} is kept: better than {joined(sure)} on the same {n_held:,} held-out labels."
-    return [better, f"They show no difference between it and {joined(unsure)}."] if unsure else [better]
+    leads = {name: f"{name} ({_lead(gains, told)})" for name, gains in choice.gains.items()}
+    # the recommended scheme loses its place by one standard error; by how many, its numbers show
+    sure = [name for name, gains in choice.gains.items() if gains["scel"].z >= DOUBT or name == recommended]
+    better, same = [leads[name] for name in sure], [leads[name] for name in leads if name not in sure]
+    why = "as recommended" if kept == recommended else f"instead of the recommended {recommended}"
+    if not better:
+        return [f"{kept} is kept, {why}: {n_held:,} held-out labels show no clear difference from {joined(same)}."]
+    first = f"{kept} is kept, {why}: better than {joined(better)} on the same {n_held:,} held-out labels."
+    return [first, f"They show no clear difference from {joined(same)}."] if same else [first]
+
+
+def trained_on(fitted: Fitted) -> list[str]:
+    """Which labels the models saw, where those that were judged are not the one that is kept."""
+    saw = f"The models judged saw {percent(fitted.seen, 0)} of the labels"
+    return [f"{saw}, the one that is kept all of them."] if fitted.settings.refit else []
 
 
 def caveats(fitted: Fitted) -> list[str]:
-    """What the estimates rest on and the audit denies."""
-    near = fitted.audit.neighborhood
-    if fitted.T is not None or near is None or not near.told or near.bias.effect_low <= MEDIUM:
+    """Where the accuracy cannot be told, that and why."""
+    why = fitted.chosen.accuracy.why_not
+    return [f"The accuracy cannot be told: {why}."] if why else []
+
+
+def by_shares(fitted: Fitted) -> list[str]:
+    """What class shares did, or would have done where nobody stated any and the labels cannot tell them."""
+    stated, turned = fitted.settings.sharing.class_shares, fitted.kept.turned
+    if stated is not None:
+        how = "even" if isinstance(stated, str) else "as stated"
+        did = "nothing is shared, so they changed nothing"
+        did = did if turned is None else f"that gave {percent(turned)} of the items another least named class"
+        return [f"Class shares were taken to be {how}: {did}."]
+    if not shares_unknown(fitted.audit):
         return []
-    denied = "The estimates assume even naming, and the audit finds the labels biased"
-    return [f"{denied}: fit again with the setting assume = estimated, and see the audit."]
+    asked = "The labels favour some classes, and how common the classes are was not stated"
+    would = "" if turned is None else f"; if they are even, {percent(turned)} of the items should be read otherwise"
+    return [f"{asked}{would}: state it with class_shares=."]
+
+
+def _lead(gains: Mapping[str, Comparison], told: bool) -> str:
+    loss, right = gains["scel"], gains["ure-accuracy"]
+    points = f", accuracy {with_error(right.difference, right.standard_error, '+')} points" if told else ""
+    return f"loss {-loss.difference:+.3f} ± {loss.standard_error:.3f}{points}"
+
+
+def judging(fitted: Fitted) -> dict[str, Any]:
+    """How the schemes were judged and one of them chosen, ready for JSON."""
+    return {
+        "folds": len(fitted.chosen.models),
+        "rows": len(fitted.held),
+        "labels_seen": fitted.seen,
+        "recommended": fitted.choice.recommended,
+        "decided_by": fitted.choice.decided_by,
+    }
 
 
 def results(fitted: Fitted) -> list[dict[str, Any]]:
-    """Each attempt's figures, ready for JSON."""
-    return [
-        {
-            "scheme": attempt.scheme,
-            "chosen": attempt is fitted.chosen,
-            "estimate": attempt.estimate.value,
-            "standard_error": attempt.estimate.standard_error,
-            "held_out_rows": len(attempt.estimate.rows),
-            "chosen_minus_this": None if attempt is fitted.chosen else asdict(fitted.versus[attempt.scheme]),
-            "sharing": attempt.sharing.as_dict(),
-            "truth": {**attempt.oracle, **_against_the_truth(attempt.trained.last_figures)},
-            "seconds": round(attempt.seconds, 3),
-        }
-        for attempt in fitted.attempts
-    ]
+    """Each attempt's figures, ready for JSON: of the models that were judged, but of the kept one where it is shown
+    what the truth says or what sharing did.
+    """
+    return [_result(attempt, fitted) for attempt in fitted.attempts]
+
+
+def _result(attempt: Attempt, fitted: Fitted) -> dict[str, Any]:
+    chosen, gains = attempt is fitted.chosen, fitted.choice.gains.get(attempt.scheme)
+    shown, told = fitted.kept if chosen else attempt.models[0], attempt.accuracy.value is not None
+    truth = {**attempt.of_labels, **_against_the_truth(attempt.history[-1])}
+    if chosen:  # where there are no test items, none are left for the kept model: the judged ones' figure stays
+        truth |= {**fitted.kept.oracle, **_against_the_truth(fitted.kept.trained.last_figures)}
+    return {
+        "scheme": attempt.scheme,
+        "chosen": chosen,
+        "estimate": attempt.accuracy.value,
+        "standard_error": attempt.accuracy.standard_error,
+        "why_not": attempt.accuracy.why_not,
+        "turned": shown.turned,
+        "held_out_rows": len(attempt.estimate.rows),
+        "chosen_minus_this": None if gains is None or not told else asdict(gains["ure-accuracy"]),
+        "held_out_loss": attempt.loss.value,
+        "held_out_loss_error": attempt.loss.standard_error,
+        "sharpness": attempt.sharpness,
+        "chosen_loss_is_lower_by": None if gains is None else asdict(gains["scel"]),
+        "sharing": shown.sharing.as_dict(),
+        "truth": truth,
+        "seconds": round(attempt.seconds, 3),
+    }
 
 
 def _against_the_truth(figures: Mapping[str, float]) -> dict[str, float]:

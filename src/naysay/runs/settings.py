@@ -13,16 +13,25 @@ from naysay.learning import RECIPES, Config
 from naysay.models import MODELS
 
 AUTO = ("none", "dms")  # what is compared when nothing is said: labels as given, and the paper's best scheme
-ASSUMPTIONS = ("uniform", "estimated")
+ASSUMPTIONS = ("auto", "uniform", "popularity", "estimated")
+GAIN = 0.01  # nats a label that reading neighbours by the estimated T must add for labels to be corrected by it
 
 # as in the paper, but neighbours by the size of the classes and gamma by the distances, since a table has any scale
 SHARING = Sharing(n_neighbors=None, gamma="auto")
 ALWAYS = ("n_neighbors", "alpha", "gamma")  # what every run.json says of sharing; the rest only where it was set
-WRITTEN = (*ALWAYS, "rounds", "method", "tol")  # the schemes and the space, with its metric, are settings of their own
+WRITTEN = (
+    *ALWAYS,
+    "rounds",
+    "method",
+    "tol",
+    "class_shares",
+)  # the schemes and the space, with its metric, are settings of their own
 
 ROW_VISITS = 3_000_000  # a few minutes on two cores for a small network, whatever the number of rows
 MOST_EPOCHS, FEWEST_EPOCHS = 100, 5
 LARGE, LARGE_BATCH = 100_000, 256  # rows from which a larger batch loses nothing and takes half the time
+HELD_OUT = 0.1  # of the labels, where one part of them judges
+FOLDS = 5  # where all labels judge: each model sees 80 % of them, and five trainings of a small network take seconds
 
 
 def epochs_within_budget(n_rows: int) -> int:
@@ -35,23 +44,37 @@ def batch_size_for(n_rows: int) -> int:
     return LARGE_BATCH if n_rows >= LARGE else Config.batch_size
 
 
+def recommend(schemes: Sequence[str], told: bool) -> str:
+    """The scheme that is kept unless another is better: dms, the paper's best, where neighbours say anything about an
+    item's labels (told), else none; where that is not tried, the first named.
+    """
+    wanted = "dms" if told else "none"
+    return wanted if wanted in schemes else schemes[0]
+
+
 @dataclass(frozen=True)
 class Settings:
     """One run. schemes: those that are tried and compared. sharing: how, by each of them, in the metric of the space.
 
-    held_out: the share of the labelled rows by which the schemes are judged. assume: how labels are taken to come about
-    by losses and estimates that need to know it, every wrong class alike ("uniform") or as an audit of the training
-    rows estimates ("estimated").
+    folds: so many models are trained with each scheme, each without one fold of the labels, which judges it; with 1, a
+    share `held_out` of the labels judges a single model. None is 5 where training takes seconds, unless held_out is
+    given, else 1. refit: train the kept scheme once more on all labels; if not, the model that was judged is kept.
+    assume: how labels are taken to come about by losses and estimates that need to know it: every wrong class alike
+    ("uniform"), each as it is popular ("popularity"), as neighbours of the training rows show ("estimated"), or the
+    last where they show anything and else the first ("auto"). sharing.class_shares: how common the classes are, where
+    it is known: labels are then corrected by it, and are uniform to the loss.
     space, encoder: the features in which neighbours are looked up (see `naysay.features.find_space`).
     """
 
     config: Config = field(default_factory=Config)
     schemes: Sequence[str] = AUTO
     sharing: Sharing = SHARING
-    held_out: float = 0.1
-    assume: str = "uniform"
+    held_out: float | None = None
+    assume: str = "auto"
     space: str = "auto"
     encoder: str | None = None
+    folds: int | None = None
+    refit: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
@@ -67,9 +90,31 @@ class Settings:
                 raise unknown(kind, name, known)
         if self.assume not in ASSUMPTIONS:
             raise unknown("assumption", self.assume, ASSUMPTIONS)
-        if not 0 < self.held_out < 1:
+        if self.held_out is not None and not 0 < self.held_out < 1:
             way_out = "0.1 keeps a tenth of the labels for judging."
             raise InputError(f"held_out must be a share between 0 and 1; got {self.held_out}. {way_out}")
+        if self.folds is not None and self.folds < 1:
+            raise InputError(f"folds must be 1, for a single part held out, or more; got {self.folds}.")
+        if self.folds is not None and self.folds > 1 and self.held_out is not None:
+            both = f"got folds={self.folds} and held_out={self.held_out}"
+            why = "each of several folds is held out once, so there is no share to hold out"
+            raise InputError(f"{why}; {both}. Pass one of them.")
+        if self.folds is not None and self.folds > 1 and not self.refit:
+            why = f"of folds={self.folds} no model has seen all labels, so none can be kept as it was judged"
+            raise InputError(f"{why}. Use folds=1, or train once more on all labels.")
+
+    def folds_for(self, n_rows: int, n_labelled: int) -> int:
+        """The folds for so many rows: those asked for, or 5 where they visit few enough rows more than one part does.
+
+        The measure is the rows that one training of a large set visits; a network that takes images only is no small
+        one.
+        """
+        if self.folds is not None:
+            return self.folds
+        more = (FOLDS - 1) * len(self.schemes) * n_rows * self.config.epochs
+        small = more <= ROW_VISITS and not MODELS[self.config.model].smallest
+        alone = self.held_out is not None or not self.refit or n_labelled < 2 * FOLDS
+        return FOLDS if small and not alone else 1
 
     def sharing_by(self, scheme: str) -> Sharing:
         """How labels are shared by one of the schemes."""
@@ -77,7 +122,7 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """The settings by name, ready for JSON; those of sharing stand among the others, as in older files."""
-        how = self.sharing.as_dict()
+        how = {"class_shares": None, **self.sharing.as_dict()}
         shared = {name: how[name] for name in WRITTEN if name in ALWAYS or how[name] != getattr(SHARING, name)}
-        others = {name: getattr(self, name) for name in ("held_out", "assume", "space", "encoder")}
+        others = {name: getattr(self, name) for name in ("held_out", "assume", "space", "encoder", "folds", "refit")}
         return {"config": self.config.as_dict(), "schemes": list(self.schemes), **shared, **others}
