@@ -1,5 +1,7 @@
 """From stage to stage: what one part found is what the next one works with, told by what comes out at the end."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -31,7 +33,7 @@ def blobs(n=400, T=None, seed=0, apart=4.0):
 
 def fit(x, comp, config, schemes=("none",), **settings):
     data = runs.Labelled(Items(np.arange(len(x)).astype(str).astype(object), x), comp, tuple("abcd"))
-    how = runs.Settings(config, schemes, **settings)
+    how = runs.Settings(config, schemes, **{"assume": "uniform", "refit": False, **settings})
     return data, runs.fit(data, how, progress=False, tell=lambda line: None)
 
 
@@ -50,8 +52,8 @@ def with_T():
 @pytest.fixture(scope="module", params=[("none", "dms"), ("dms", "none")], ids=["shared last", "shared first"])
 def compared(request):
     """A run of two schemes on rows most of which have no label, in classes that overlap: sharing is far better."""
-    x, _, comp = blobs(600, apart=1.5)
-    comp[np.random.default_rng(1).random(600) < 0.8] = 0
+    x, _, comp = blobs(600, apart=2.5)
+    comp[np.random.default_rng(1).random(600) < 0.7] = 0
     return *fit(x, comp, Config(epochs=10), request.param, held_out=0.3), x
 
 
@@ -59,17 +61,37 @@ def test_the_run_keeps_the_scheme_that_held_out_labels_say_is_better(compared, t
     data, fitted, x = compared
     by_scheme = {attempt.scheme: attempt for attempt in fitted.attempts}
     assert by_scheme["dms"].estimate.value > by_scheme["none"].estimate.value + 0.02
+    assert by_scheme["dms"].loss.value < by_scheme["none"].loss.value
     assert fitted.chosen.scheme == "dms"
-    assert fitted.versus["none"].difference > 0
+    assert fitted.choice.gains["none"]["scel"].difference > 0
     runs.write(fitted, data, tmp_path / "RUN")
     numbers, _ = Run.load(tmp_path / "RUN").predict(x)
-    assert torch.equal(numbers, by_scheme["dms"].predictor.predict(x).cpu())
-    assert not torch.equal(numbers, by_scheme["none"].predictor.predict(x).cpu())
+    assert torch.equal(numbers, by_scheme["dms"].models[0].predictor.predict(x).cpu())
+    assert not torch.equal(numbers, by_scheme["none"].models[0].predictor.predict(x).cpu())
+
+
+def test_what_is_kept_is_trained_once_more_on_all_labels_as_the_same_parts_would():
+    x, _, comp = blobs(120)
+    _, fitted = fit(x, comp, Config(epochs=2), ("dms",), refit=True, folds=3, space="raw")
+    shared = naysay.augment(x, comp, "dms", None, 0.1, "auto")
+    trained = train(Config(epochs=2), x, shared)
+    assert torch.equal(fitted.kept.predictor.logits(x), trained.predictor.logits(x))
+    assert sorted(fitted.held.tolist()) == list(range(120))
+    assert len(fitted.chosen.estimate.rows) == 120
+
+
+def test_class_shares_of_a_run_correct_what_is_trained_on():
+    x, _, comp = blobs(120, STRONG)
+    even = Sharing(n_neighbors=None, gamma="auto", class_shares="even")
+    _, fitted = fit(x, comp, Config(epochs=1), ("dms",), sharing=even, space="raw")
+    rows = fitted.rows
+    expected = naysay.augment(x[rows.numpy()], comp[rows], "dms", None, 0.1, "auto", class_shares="even")
+    assert torch.allclose(fitted.kept.shared, expected, atol=1e-5)
 
 
 def test_the_report_shows_the_labels_and_the_doubts_of_the_model_that_is_kept(compared):
     data, fitted, x = compared
-    arrays, rows, kept = account(fitted, data), fitted.rows, fitted.chosen
+    arrays, rows, kept = account(fitted, data), fitted.rows, fitted.kept
     logits = kept.predictor.logits(x[rows.numpy()])
     predicted = kept.predictor.decode(logits)
     assert sorted(arrays["map_row"]) == rows.tolist()
@@ -83,17 +105,18 @@ def test_the_report_shows_the_labels_and_the_doubts_of_the_model_that_is_kept(co
 
 def test_a_run_that_estimates_T_trains_with_it(with_T):
     data, fitted, x, y = with_T
-    assert accuracy(fitted.chosen.predictor, x, y) > 0.85
+    assert accuracy(fitted.kept.predictor, x, y) > 0.85
     _, uniform = fit(x, data.comp, Config(loss="fwd", epochs=8))
-    assert accuracy(uniform.chosen.predictor, x, y) < 0.7
+    assert accuracy(uniform.kept.predictor, x, y) < 0.7
 
 
 def test_a_run_that_estimates_T_judges_by_it(with_T):
     data, fitted, x, _ = with_T
-    predicted, held = fitted.chosen.predictor.predict(x[fitted.held.numpy()]), data.comp[fitted.held]
-    by_T = selection.ure_accuracy(predicted, held, fitted.T).value
+    predicted, held = fitted.kept.predictor.predict(x[fitted.held.numpy()]), data.comp[fitted.held]
+    T = fitted.audit.neighborhood.T  # of all labels, the same for every model
+    by_T = selection.ure_accuracy(predicted, held, T).value
     assert fitted.chosen.estimate.value == pytest.approx(by_T)
-    assert fitted.chosen.trained.history[-1]["held_out"] == pytest.approx(by_T)
+    assert fitted.kept.trained.history[-1]["held_out"] == pytest.approx(by_T)
     assert by_T != pytest.approx(selection.ure_accuracy(predicted, held).value)
 
 
@@ -113,8 +136,8 @@ def test_a_run_shares_among_its_training_rows_as_its_settings_say():
     for attempt in fitted.attempts:
         rows = fitted.rows
         expected = naysay.augment(x[rows.numpy()], comp[rows], attempt.scheme, 5, 0.4, 0.3)
-        assert torch.allclose(attempt.shared, expected, atol=1e-6)
-        assert attempt.sharing.scheme == attempt.scheme
+        assert torch.allclose(attempt.models[0].shared, expected, atol=1e-6)
+        assert attempt.models[0].sharing.scheme == attempt.scheme
 
 
 def test_a_run_that_compares_by_angle_shares_by_angle():
@@ -123,7 +146,7 @@ def test_a_run_that_compares_by_angle_shares_by_angle():
     _, fitted = fit(x, comp, Config(epochs=1), ("rms",), sharing=Sharing(n_neighbors=5), space="cosine")
     rows = fitted.rows
     expected = naysay.augment(x[rows.numpy()], comp[rows], "rms", 5, metric="cosine")
-    assert torch.allclose(fitted.chosen.shared, expected, atol=1e-6)
+    assert torch.allclose(fitted.kept.shared, expected, atol=1e-6)
 
 
 def test_a_run_audits_in_the_space_and_by_the_seed_that_it_works_with():
@@ -137,9 +160,9 @@ def test_a_run_audits_in_the_space_and_by_the_seed_that_it_works_with():
 def test_the_confidences_that_a_run_records_are_those_of_its_last_model():
     x, _, comp = blobs(100)
     _, fitted = fit(x, comp, Config(epochs=2), ("dms",))
-    given, shared, rows = comp[fitted.rows], fitted.chosen.shared, x[fitted.rows.numpy()]
-    p = fitted.chosen.predictor.probabilities(fitted.chosen.predictor.logits(rows)).float()
-    last = fitted.chosen.trained.history[-1]
+    given, shared, rows = comp[fitted.rows], fitted.kept.shared, x[fitted.rows.numpy()]
+    p = fitted.kept.predictor.probabilities(fitted.kept.predictor.logits(rows)).float()
+    last = fitted.kept.trained.history[-1]
     assert last["confidence_seen"] == pytest.approx(float((p * given).sum(1).mean()), rel=1e-4)
     assert last["confidence_augmented"] == pytest.approx(float((p * shared).sum(1).mean()), rel=1e-4)
 
@@ -273,6 +296,16 @@ def test_neighbours_decode_by_T_and_by_class_shares_as_the_decoder_does():
     assert (by_T == y).mean() > 0.9 > (bare == y).mean()
 
 
+def test_the_number_of_neighbours_that_is_chosen_hangs_on_what_is_known():
+    x, _, comp = blobs(300, STRONG, seed=2, apart=2.0)
+    chosen = []
+    for known in ({}, {"T": STRONG}, {"class_shares": "even"}):
+        named = {"transition": known.get("T"), "class_shares": known.get("class_shares")}
+        chosen.append(ComplementaryKNeighbors(**named, random_state=1).fit(x, comp.numpy()).n_neighbors_)
+        assert chosen[-1] == choose_k(x, comp, seed=1, **known)[0].k
+    assert len(set(chosen)) == 3
+
+
 def test_what_neighbours_say_is_turned_into_probabilities_by_T():
     x, _, comp = blobs(300, STRONG, apart=3.0)
     decoder = NeighborDecoder(torch.from_numpy(x), comp, 32, STRONG)
@@ -324,6 +357,34 @@ def test_the_augmenter_passes_on_the_labels_it_made_by_the_weights_it_used():
     expected = (weights[:, :, None] * torch.from_numpy(augmenter.labels_)[near.indices.long()]).sum(1)
     assert np.allclose(augmenter.transform(new), expected, atol=1e-6)
     assert np.allclose(augmenter.labels_, naysay.augment(x, comp.numpy(), "dss", 6, 0.3, 0.4))
+    by_angle = LabelAugmenter("dss", n_neighbors=6, metric="cosine").fit(x, comp.numpy())
+    assert np.allclose(by_angle.transform(100 * new), by_angle.transform(new), atol=1e-4)
+
+
+SETTINGS = {
+    **{"loss": "pc", "eps": 1e-2, "model": "linear", "model_options": {"hidden": 9}, "epochs": 3, "batch_size": 7},
+    **{"optimizer": "sgd", "learning_rate": 0.1, "weight_decay": 5.0, "schedule": "constant", "warmup_epochs": 1},
+    **{"normalise": False, "crop": 2, "flip": True, "precision": "bf16-mixed", "seed": 1},
+}
+BESIDE = {"momentum": {"optimizer": "sgd"}, "padding": {"crop": 2}}
+# where it starts, how fast it is and what is learned: each has its own tests
+ELSEWHERE = {"encoder", "compile", "recipe", "options"}
+
+
+def test_every_setting_of_training_changes_the_weights():
+    rng = np.random.default_rng(0)
+    x, comp = rng.integers(0, 256, (30, 6, 6), dtype=np.uint8), labels.from_indices(rng.integers(0, K, 30), K)
+    every = {**SETTINGS, "momentum": 0.0, "padding": "zero"}
+    assert every.keys() | ELSEWHERE == {setting.name for setting in dataclasses.fields(Config)}, "add what is missing"
+
+    def weights(**settings):
+        logits = train(Config(**{"epochs": 2, "batch_size": 10, **settings}), x, comp).predictor.logits(x)
+        return logits.numpy().tobytes()
+
+    for name, value in every.items():
+        beside = BESIDE.get(name, {})
+        assert weights(**beside) == weights(**beside)
+        assert weights(**beside) != weights(**{**beside, name: value}), name
 
 
 def test_weight_decay_draws_the_weights_towards_zero_and_momentum_is_sgds_own():

@@ -133,7 +133,9 @@ class Outcome:
         return digest(load_file(self.place / "encoder.safetensors"))
 
     def estimates(self):
-        return [(result["estimate"], result["standard_error"]) for result in self._run()["results"]]
+        """What held-out labels say."""
+        names = ("estimate", "standard_error", "held_out_loss")
+        return [[result[name] for name in names] for result in self._run()["results"]]
 
     def held(self):
         return [result["held_out_rows"] for result in self._run()["results"]]
@@ -186,9 +188,12 @@ def calls(tmp_path_factory):
             return make_call(command, arguments, f"out{next(number)}{SUFFIX.get(command, '')}", patch)
 
         for run, of in (("run", "data.csv --seed 0"), ("run2", "data.csv --seed 1")):
-            made = call("fit", f"{of} --id id --label not_label --features [abcd] --epochs 1 --scheme none --out {run}")
+            made = call(
+                "fit",
+                f"{of} --id id --label not_label --features [abcd] --epochs 1 --scheme none --no-refit --out {run}",
+            )
             assert made.code == 0, made.said
-        assert call("fit", "mnist --data one --epochs 1 --scheme none --out run3").code == 0
+        assert call("fit", "mnist --data one --epochs 1 --scheme none --no-refit --out run3").code == 0
         shutil.copytree("run", "old-run")
         yield call
 
@@ -241,6 +246,7 @@ def write_everything():
         again = [[*votes[i][:2], NAMES[NAMES.index(votes[i][2]) - 1], "w9", votes[i][4]] for i in range(10)]
         write_csv(Path(name), [["item", "other_item", "not", "who", "shown"], *votes, *votes[:10], *again])
     np.save("mine.npy", rng.normal(size=(N, 3)).astype(np.float32))
+    write_csv(Path("shares.csv"), [["class", "share"], ["cat", 0.5], ["dog", 0.4], ["emu", 0.1]])
     Path("config.toml").write_text('loss = "pc"\n')
     for folder in ("one", "two"):
         Path(folder).mkdir()
