@@ -1,9 +1,10 @@
 """Mutants: one line of the flow is made wrong, and some test must see it.
 
-`python tests/mutants.py [--workers 2] [--only TEXT ...]` (`make mutants`) puts each mutant of the table into a copy of the
-tree, runs the tests that should see it until one fails, and prints which mutants were killed and which survived; the
-exit code is 1 where fewer than 95 % were killed. Minutes, not for CI. `test_mutants.py` sees to it that every mutant
-still fits its file. A survivor wants a test of what a user would notice, or a simpler line.
+`python tests/mutants.py [--workers 2] [--only TEXT ...]` (`make mutants`) puts each mutant of the table into a copy of
+the tree, runs the tests that should see it (which pass without it) until one fails, and prints which mutants were
+killed and which survived; the exit code is 1 where fewer than 95 % were killed. Minutes, not for CI. `test_mutants.py`
+sees to it that every mutant still fits its file. A survivor wants a test of what a user would notice, or a simpler
+line.
 """
 
 import argparse
@@ -439,44 +440,39 @@ MUTANTS = [
 ]
 
 
-def run(mutant, tree):
-    """Whether the tests see the mutant in this copy of the tree, by the exit code of a process of its own."""
-    import pytest
-
+def seen(mutant, tree):
+    """Whether the tests see the mutant in this copy of the tree."""
     path = tree / "src" / "naysay" / mutant.file
     text, before = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    try:
+        return not passes(mutant.tests, tree)
+    finally:
+        path.write_text(text, encoding="utf-8")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # what python and numba keep of it stays good
+
+
+def passes(tests, tree):
+    """Whether these tests pass in this copy of the tree, in a process of their own."""
+    import pytest
+
     child = os.fork()
     if not child:
         code = 3
         with contextlib.suppress(BaseException):
             signal.alarm(LIMIT)
             os.chdir(tree)
-            os.setpgid(0, 0)
             sys.path[:0] = [str(tree / "src"), str(tree / "tests")]
             os.environ["PYTHONPATH"] = f"{tree / 'src'}:{tree}"
-            with (
-                open(tree / "said.txt", "w") as said,
-                contextlib.redirect_stdout(said),
-                contextlib.redirect_stderr(said),
-            ):
-                where = [
-                    part if part.startswith("-") or not part.endswith(".py") else f"tests/{part}"
-                    for part in shlex.split(mutant.tests)
-                ]
-                code = int(
-                    pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore", *where])
-                )
+            where = [f"tests/{part}" if part.endswith(".py") else part for part in shlex.split(tests)]
+            plain = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore")
+            with (tree / "said.txt").open("w") as said, contextlib.redirect_stdout(said):
+                code = int(pytest.main([*plain, *where]))
         os._exit(code)
-    try:
-        _, status = os.waitpid(child, 0)
-    finally:
-        path.write_text(text, encoding="utf-8")
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # what python and numba keep of it stays good
-    ended = os.waitstatus_to_exitcode(status)
-    if ended in (3, 4, 5):
-        raise SystemExit(f"{mutant}: the tests cannot be run:\n{(tree / 'said.txt').read_text()[-3000:]}")
-    return ended != 0
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if ended in (3, 4, 5):  # pytest could not run them, or there are none
+        raise SystemExit(f"these tests cannot be run: {tests}\n{(tree / 'said.txt').read_text()[-3000:]}")
+    return ended == 0
 
 
 def work(mutants, results):
@@ -489,9 +485,13 @@ def work(mutants, results):
                 shutil.copytree(source, tree / name)
             elif source.exists():
                 shutil.copy2(source, tree / name)
+        sound = set()
         for mutant in mutants:
+            if mutant.tests not in sound and not passes(mutant.tests, tree):
+                raise SystemExit(f"these tests fail without any mutant: {mutant.tests}")
+            sound.add(mutant.tests)
             begun = time.monotonic()
-            killed = run(mutant, tree)
+            killed = seen(mutant, tree)
             line = {"file": mutant.file, "old": mutant.old, "new": mutant.new, "killed": killed}
             with results.open("a") as file:
                 file.write(json.dumps(line) + "\n")
@@ -525,6 +525,8 @@ def main():
                 try:
                     work(mutants[at :: asked.workers], results)
                     code = 0
+                except SystemExit as end:
+                    print(end, file=sys.stderr)
                 finally:
                     sys.stderr.flush()
                     os._exit(code)

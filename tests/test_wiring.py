@@ -176,9 +176,10 @@ def calls(tmp_path_factory):
         patch.setenv("NAYSAY_DATA", "cache")
         write_everything()
         # small enough to end at once: what is tested is what reaches them
+        patch.setattr("naysay.runs.settings.FOLDS", 1)
         patch.setattr("naysay.cli.demo.EPOCHS", 1)
         patch.setattr("naysay.cli.demo.SCHEMES", ("none",))
-        for user in ("models", "features.encoders", "learning.recipes.siamese"):
+        for user in ("models", "features.encoders", "learning.recipes.multiview"):
             patch.setattr(f"naysay.{user}.resnet18_encoder", small_encoder)
         patch.setattr("naysay.learning.configure", functools.partial(configure, **SMALL))
         number = iter(range(10_000))
