@@ -44,6 +44,10 @@ bench: setup
 kills: setup
 	$(BIN)/python tests/kills.py
 
+# minutes: lines of the flow are made wrong, one by one, and some test must see each
+mutants: setup
+	$(BIN)/python tests/mutants.py
+
 # thousands of spoilt files, by seed, for every reader: a result or one sentence; about two minutes, not part of the tests
 fuzz: setup
 	OMP_NUM_THREADS=1 $(BIN)/python tests/malformed.py

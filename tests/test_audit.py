@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from naysay import labels, transition
 from naysay.audit import audit
+from naysay.audit.annotators import tails
 from naysay.errors import InputError
 from naysay.estimation import label_counts
 from naysay.statistics import fit, share
@@ -290,3 +291,22 @@ def test_any_table_is_audited_or_refused(rows):
     assert sum(row.named.count for row in found.marginals.classes) == found.coverage.labels > 0
     assert found.as_text()
     assert found.as_html()
+
+
+def test_items_with_all_classes_but_one_named_are_solved_and_those_with_every_one_contradict():
+    rows = [[0, 1, 2], [0, 1], [0, 1, 2, 3], [3], [1, 2, 3]]
+    found = audit(labels.from_indices(rows, 4, contradictions="keep")).coverage
+    assert (found.solved, found.contradicting) == (2, 1)
+
+
+def test_copies_conflict_if_they_name_every_class_together_but_not_if_one_does_so_alone():
+    x = np.array([[0.0], [0.0], [1.0], [1.0]], dtype=np.float32)
+    rows = [[0, 1], [2], [0, 1, 2], [0]]
+    found = audit(labels.from_indices(rows, 3, contradictions="keep"), features=x).duplicates
+    assert (found.groups, found.conflicting) == (2, 1)
+
+
+def test_an_annotators_wrong_labels_are_held_against_the_rate_of_the_others():
+    alone, other = tails(np.array([30, 0]), np.array([60, 60]))
+    assert alone < 1e-9  # half of them wrong, where nobody else is
+    assert other == 1.0

@@ -1,0 +1,545 @@
+"""Mutants: one line of the flow is made wrong, and some test must see it.
+
+`python tests/mutants.py [--workers 2] [--only TEXT ...]` (`make mutants`) puts each mutant of the table into a copy of
+the tree, runs the tests that should see it (which pass without it) until one fails, and prints which mutants were
+killed and which survived; the exit code is 1 where fewer than 95 % were killed. Minutes, not for CI. `test_mutants.py`
+sees to it that every mutant still fits its file. A survivor wants a test of what a user would notice, or a simpler
+line.
+"""
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}  # before torch is imported, which children inherit
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("src", "tests", "docs", "examples", "reproduction", "pyproject.toml", "README.md", "Makefile")
+LIMIT = 300  # seconds that the tests of one mutant may take; one that hangs is seen, too
+ENOUGH = 0.95
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """In a file under src/naysay one text becomes another; `tests` (of tests/, with pytest's own options) see it."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+def of(file, tests, *changes):
+    """The mutants of one file: pairs of texts, or triples with tests of their own."""
+    return [Mutant(file, old, new, *(own or (tests,))) for old, new, *own in changes]
+
+
+# without what trains long, which sees these mutants too
+LEARNING = "test_handover.py test_learning.py -k 'not every_loss and not grid and not convolutions and not fine_tuning'"
+HANDOVER, AUDIT = "test_handover.py", "test_audit.py test_audit_nearby.py test_handover.py"
+MUTANTS = [
+    *of(
+        "runs/fit.py",
+        HANDOVER,
+        ("kept = train(choice.kept, ground)", "train(choice.kept, ground)"),
+        ("judged_by, T = near.T, (told or near).T", "judged_by, T = near.T, near.T"),
+        ("k, settings.sharing.method, space.metric)", "k, settings.sharing.method)"),
+        ("k = max(sharing.neighbors", "k = min(sharing.neighbors"),
+        ("seed, known = settings.config.seed, read_shares", "seed, known = 0, read_shares"),
+        ("        seed=settings.config.seed,", "        seed=0,"),
+        ("holdout.folds(comp, n_folds, seed)", "holdout.folds(comp, 2, seed)"),
+    ),
+    *of(
+        "runs/attempt.py",
+        HANDOVER,
+        ("held.comp, usable(T)))", "held.comp))"),
+        ("        T=seen_T,", "        T=None,"),
+        ("settings.sharing_by(scheme).within(*part", "settings.sharing.within(*part"),
+        ("HeldOutJudge(part.held_out, usable(ground.judged_by))", "HeldOutJudge(part.held_out, None)"),
+        ("float((p * given).sum(1)", "float((p * shared).sum(1)"),
+        (
+            "seen_T = None if how.corrects else ground.T",
+            "seen_T = None if ground.T is None else ground.T.mT / ground.T.mT.sum(1, keepdim=True)",
+        ),
+    ),
+    *of(
+        "runs/settings.py",
+        "test_runs_settings.py test_runs.py",
+        ("dataclasses.replace(self.sharing, scheme=scheme)", "Sharing(scheme=scheme)"),
+        ("min(MOST_EPOCHS, max(FEWEST_EPOCHS, ", "min(MOST_EPOCHS, min(FEWEST_EPOCHS, "),
+        ("if n_rows >= LARGE", "if n_rows < LARGE"),
+    ),
+    *of(
+        "runs/account.py",
+        HANDOVER,
+        ('"heat_shared": _by_class(model.shared', '"heat_shared": _by_class(given'),
+        ("largest=False", "largest=True"),
+        ('"map_id": data.items.ids[rows[on_map].numpy()]', '"map_id": data.items.ids[on_map.numpy()]'),
+        ("model, rows = fitted.kept", "model, rows = fitted.attempts[0].models[0]"),
+    ),
+    *of(
+        "runs/folder.py",
+        "test_handover.py test_cli.py -k 'handover or run'",
+        ("fitted.kept.predictor.save", "fitted.attempts[0].models[0].predictor.save"),
+        ("None if fitted.T is None else fitted.T.tolist()", "None"),
+        ("return self.predictor.decode(logits),", "return logits.argmax(1),"),
+    ),
+    *of("runs/results.py", "test_runs.py", ('gains["scel"].z >= DOUBT', 'gains["scel"].z > -DOUBT')),
+    *of(
+        "holdout.py",
+        "test_runs.py test_handover.py",
+        ("keep[held] = False", "keep[: len(held)] = False"),
+        ("order[at::n_folds]", "order[:: n_folds]"),
+        ('stream(seed, "folds")', 'stream(0, "folds")'),
+        ("return _others(comp, held), held", "return torch.arange(len(comp)), held"),
+        ("comp[held_rows], criterion)", "comp[held_rows])"),
+        ("scheme=scheme, **augmentation)", "scheme=scheme)"),
+        ("held_rows, comp[rows], held)", "held_rows, comp[: len(rows)], held)"),
+        ("(len(comp), held_out, seed)", "(len(comp), held_out, 0)"),
+    ),
+    *of(
+        "selection.py",
+        "test_selection.py",
+        ("first > second if", "first < second if"),
+        ("explained = ordinary(comp, T)", "explained = ordinary(comp)"),
+        ("(ordinary(comp, T) * loss)", "(ordinary(comp) * loss)"),
+        ("@ _transition(T, comp)\n", "@ _transition(T, comp).mT\n"),
+        ("solve(_transition(T, comp).mT,", "solve(_transition(T, comp),"),
+        ("rows = rows[comp.sum(1) > 0]", "rows = rows[comp.sum(1) >= 0]"),
+        ("/ math.sqrt(len(rows))", "/ len(rows)"),
+        ("order[held:].sort().values, order[:held]", "order[:held].sort().values, order[held:]"),
+        ("_mean(first.rows - second.rows)", "_mean(second.rows - first.rows)"),
+        ("if decisive.z > ENOUGH and", "if decisive.z < -ENOUGH and", HANDOVER),
+        ("min(judged, key=lambda one: one[1].value)", "max(judged, key=lambda one: one[1].value)"),
+        ('stream(seed, "hold-out")', 'stream(0, "hold-out")'),
+        ("math.erfc(abs(z) / math.sqrt(2))", "math.erfc(abs(z))"),
+    ),
+    *of(
+        "decoding.py",
+        "test_handover.py test_decoding.py test_before.py",
+        ("distribution.argmin(1)", "distribution.argmax(1)", "test_decoding.py"),
+        ("judge = transition.popularity(comp) if T is None and class_shares is not None else T", "judge = T"),
+        ("decode(named, T)", "decode(named)"),
+        ("best = max(ks", "best = min(ks"),
+        ("comp, best, T, class_shares, seed)", "comp, best, None, class_shares, seed)"),
+        ("comp, best, T, class_shares, seed)", "comp, best, T, None, seed)"),
+        ("min(MORE * self.k, ", "min(self.k, "),
+        ("comp[held], judge)", "comp[held])"),
+        ("return -named if self.T is None else ", "return -named if True else "),
+        ("ordinary(named, self.T)", "ordinary(named)"),
+        ('stream(self.seed, "ties")', 'stream(0, "ties")', "test_wiring.py -k KNeighbors-random"),
+        ("total / mass, 1 / comp.shape[1])", "total, 1 / comp.shape[1])"),
+    ),
+    *of(
+        "shares.py",
+        "test_shares.py",
+        (
+            "torch.where(named > 0, Z / named.clamp_min(torch.finfo(Z.dtype).tiny), 1.0)",
+            "torch.where(named > 0, Z, 1.0)",
+        ),
+        ("return L if self.offsets is None else L + self.offsets.to(L)", "return L"),
+        ("even * (some.sum(1, keepdim=True) > 0)", "even"),
+        ("(1 - self.posterior(some)) / (Z.shape[1] - 1)", "self.posterior(some)"),
+        ("labelled = (given.sum(1) > 0).sum().clamp_min(1)", "labelled = max(len(given), 1)", HANDOVER),
+        (".log().to(Z).T\n", ".log().to(Z)\n"),
+        ("odds[:, absent.to(odds.device)] = 0.0", "pass"),
+        ("some if bool(reached.all()) else some[reached]", "some"),
+    ),
+    *of(
+        "augmentation/schemes.py",
+        "test_augmentation.py",
+        ('Scheme("rss", _rank, 1,', 'Scheme("rss", _rank, 2,'),
+        ('Scheme("dms", by_distance, 100,', 'Scheme("dms", by_distance, 1,'),
+        ("self.row.rounds if self.rounds is None else int(self.rounds)", "self.row.rounds"),
+        ('auto_gamma(distances) if self.gamma == "auto" else float(self.gamma)', "auto_gamma(distances)"),
+        ("int(self.n_neighbors or neighbors_for(", "int(neighbors_for(", "test_runs.py test_augmentation.py"),
+        ("n_classes), n_rows - 1)))", "n_classes), n_rows)))", "test_runs.py test_augmentation.py test_estimators.py"),
+        ("or self.transition is not None", "", "test_shares.py"),
+        ("wanted = size / 2 if", "wanted = size if", "test_runs.py"),
+    ),
+    *of(
+        "augmentation/__init__.py",
+        "test_augmentation.py",
+        ("given, alpha=alpha, rounds=sharing.total", "given, alpha=0.1, rounds=sharing.total"),
+        ("alpha=alpha, rounds=sharing.total", "alpha=alpha, rounds=row.rounds"),
+        (", tol=sharing.tol)", ")"),
+        (
+            "given, sharing.class_shares, sharing.transition).correct(Z)",
+            "given, sharing.class_shares).correct(Z)",
+            "test_shares.py",
+        ),
+        ("find(Z, given, sharing.class_shares", "find(Z, Z, sharing.class_shares", HANDOVER),
+        (
+            "neighbors.build(features, k, sharing.method, sharing.metric)",
+            "neighbors.build(features, k, sharing.method)",
+        ),
+        ("features.nearest(min(k, features.k))", "features"),
+    ),
+    *of(
+        "augmentation/propagation.py",
+        "test_augmentation_propagation.py test_augmentation.py",
+        ("* (1 - alpha)).contiguous()", ").contiguous()"),
+        ("return labels / sums.where(sums > 0, 1.0)", "return labels"),
+        ("own, bag = alpha * given", "own, bag = given"),
+        (".max()) <= tol", ".max()) >= tol"),
+    ),
+    *of(
+        "augmentation/weights.py",
+        "test_augmentation.py",
+        ("math.log(k) / typical if", "1 / typical if"),
+        ("row = 1 / torch.arange(1, k + 1", "row = torch.arange(1, k + 1"),
+        ("torch.exp(-gamma *", "torch.exp(gamma *"),
+        ("1 / weights.square().sum(1)", "1 / weights.amax(1)"),
+    ),
+    *of(
+        "estimation/neighborhood.py",
+        AUDIT + " test_estimation.py",
+        ("comp.to(torch.float32).index_fill(0, held, 0.0)", "comp.to(torch.float32)"),
+        ("diagonal = np.diag(clearly)", "diagonal = 0 * np.diag(clearly)"),
+        ("lift.argmin(1), -1)", "lift.argmax(1), -1)"),
+        ('stream(seed, "audit sample")', 'stream(0, "audit sample")'),
+        ("        if not self.told:", "        if False:", "test_estimation.py"),
+        ("np.where(clear, likely, -1)", "likely"),
+        ("everywhere.of > 0 and chance - everywhere.value > TOLD * error", "everywhere.of > 0", "test_estimation.py"),
+    ),
+    *of(
+        "estimation/matrix.py",
+        "test_handover.py test_audit_nearby.py test_estimation.py",
+        ("T = (1 - noise)[:, None] * counts", "T = counts"),
+        ("(P[rows].T @ labels_of[rows] + EMPTY", "(P[rows].T @ P[rows] + EMPTY"),
+        (
+            "prior = popular * (1 - noise)[:, None] + torch.diag(noise)",
+            "prior = torch.eye(len(noise), dtype=popular.dtype)",
+        ),
+    ),
+    *of(
+        "estimation/accuracy.py",
+        HANDOVER,
+        ("math.hypot(judged.standard_error, spread)", "judged.standard_error"),
+        ("ure_accuracy(predicted, comp, T)", "ure_accuracy(predicted, comp)"),
+    ),
+    *of("audit/look.py", "test_wiring.py -k audit-seed", ("metric, sample, seed, known", "metric, sample, 0, known")),
+    *of(
+        "audit/counts.py",
+        "test_audit.py",
+        ("ceiling = 1 / (n_classes - 1)", "ceiling = 1 / n_classes"),
+        ("named == n_classes - 1", "named == n_classes"),
+        ("1 - count / total / ceiling", "count / total / ceiling"),
+        ("named.all(1) & ~alone", "named.all(1)"),
+    ),
+    *of(
+        "audit/annotators.py",
+        AUDIT,
+        ("(wrong.sum() - wrong + 1)", "(wrong.sum() + 1)"),
+        ("_group_sizes(item) - _group_sizes(item * n_people + who)", "_group_sizes(item) - 1"),
+        ("int(given.sum()) - len(first)", "0"),
+    ),
+    *of("audit/advice.py", "test_audit.py", ("if unlabelled > UNLABELLED:", "if unlabelled < UNLABELLED:")),
+    *of(
+        "estimators/__init__.py",
+        "test_handover.py",
+        ("comp, self.judged_by_).value", "comp).value"),
+        ('"learning_rate", "weight_decay")', '"learning_rate")'),
+        ("for name in names}, seed=self.random_state)", "for name in names})"),
+        ("self.n_neighbors, self.alpha, self.gamma).within", "self.n_neighbors, self.alpha, 'auto').within"),
+        ("self.n_neighbors, self.alpha, self.gamma).within", "self.n_neighbors, 0.1, self.gamma).within"),
+        ("class_shares=self._class_shares(), transition=corrected)", "transition=corrected)"),
+        ("train(config, X, comp, T=T)", "train(config, X, comp)"),
+        ("T = None if sharing.corrects else T", "T = T if T is None else popularity(comp)"),
+        ("popularity(comp) if given is None and self.class_shares is not None else given", "given"),
+        ("self.n_neighbors_, T, known, seed)", "self.n_neighbors_, None, known, seed)"),
+        ("self.n_neighbors_, T, known, seed)", "self.n_neighbors_, T, None, seed)"),
+        ("self.n_neighbors_, T, known, seed)", "self.n_neighbors_, T, known)", "test_wiring.py -k KNeighbors-random"),
+        ("features(), class_shares=known, seed=seed).T", "features(), class_shares=known).T"),
+        ('"gamma", "rounds", "metric"', '"gamma", "metric"', "test_wiring.py -k Augmenter"),
+        ("weigh(near.distances, self.gamma_)", "weigh(near.distances, 1.0)"),
+        ("X, self.n_neighbors_, metric=self.metric)", "X, self.n_neighbors_)", HANDOVER),
+        ("choose_k(features, comp, T=T, class_shares=known, seed=seed)", "choose_k(features, comp, seed=seed)"),
+    ),
+    *of(
+        "learning/steps.py",
+        LEARNING,
+        ('if group.get("constant") else self.rates[step]', "", "test_features_pretrain.py"),
+        ('f"order/{epoch}"', '"order"'),
+        ("weight_decay=config.weight_decay, fused=fused, capturable", "fused=fused, capturable"),
+        ("momentum=config.momentum, weight_decay", "weight_decay"),
+        ("momentum=config.momentum, weight_decay=config.weight_decay", "momentum=config.momentum"),
+        ("(step + 1) / warmup", "step / warmup"),
+        ("self.total.add_(value.detach(), alpha=len(rows))", "self.total.add_(value.detach())"),
+        ("self.learner.after_step()", "pass", "test_features_pretrain.py"),
+    ),
+    *of(
+        "learning/loop.py",
+        LEARNING,
+        (
+            'better(figures["held_out"], self.history[best]["held_out"])',
+            'better(self.history[best]["held_out"], figures["held_out"])',
+        ),
+        ("if self.best_epoch == len(self.history):", "if self.best_epoch is not None:"),
+    ),
+    *of(
+        "learning/train.py",
+        LEARNING,
+        ("Task(config, placed, comp, T, model", "Task(config, placed, comp, None, model"),
+        ("HeldOutJudge(held_out, T)", "HeldOutJudge(held_out, None)"),
+        ('predictor.decode(logits) if criterion.name == "ure-accuracy" else logits', "logits"),
+        ('"labels": fingerprint(comp.float())', '"labels": None', "test_learning_faults.py test_learning.py"),
+        ('T=state.get("T"))', "T=None)"),
+    ),
+    *of(
+        "learning/recipes/plain.py",
+        LEARNING,
+        ("prepared, self.config.eps)", "prepared)"),
+        ("losses.prepare(config.loss, task.T,", "losses.prepare(config.loss, None,"),
+        ("n_classes, config.seed, **config.model_options)", "n_classes, 0, **config.model_options)"),
+        ("n_classes, config.seed, **config.model_options)", "n_classes, config.seed)"),
+        ("Normaliser.of(self.x, config.normalise)", "Normaliser.of(self.x)"),
+        ("return comp * torch.where(drawn > 0, self.frequency / drawn, 0)", "return comp"),
+        ("self.T if learned is None else learned)", "self.T)"),
+    ),
+    *of(
+        "learning/predictor.py",
+        "test_handover.py test_estimators.py",
+        ("losses.predict(self.config.loss, logits, self.T)", "losses.predict(self.config.loss, logits)"),
+        ("losses.scores(self.config.loss, logits, self.T)", "losses.scores(self.config.loss, logits)"),
+        ('state if self.T is None else state | {"T": self.T}', "state"),
+    ),
+    *of("learning/rows.py", LEARNING, ("(squares.sum(0) / count).sqrt()", "squares.sum(0) / count")),
+    *of("learning/config.py", LEARNING, ('self.precision == "bf16-mixed" or', "True or")),
+    *of(
+        "losses/unbiased.py",
+        "test_losses.py",
+        ("log_softmax(1) @ T_inverse.T", "log_softmax(1) @ T_inverse"),
+        ("risks.clamp(min=0).sum()\n\n\ndef", "risks.sum()\n\n\ndef"),
+        ("(-risks).clamp(min=0).sum(), risks.sum())", "risks.sum(), (-risks).clamp(min=0).sum())"),
+    ),
+    *of(
+        "losses/surrogate.py",
+        "test_losses.py",
+        ("log_mix(logits.log_softmax(1), T)", "log_mix(logits.log_softmax(1), T.T)"),
+    ),
+    *of("losses/pairwise.py", "test_losses.py", ("pairs.sum(2) - 0.5", "pairs.sum(2)")),
+    *of("losses/multiple.py", "test_losses.py", ("(logits.shape[1] - 1) * torch.where(is_set", "torch.where(is_set")),
+    *of("losses/discriminative.py", "test_losses.py", ("(logits.shape[1] - 1)", "logits.shape[1]")),
+    *of("losses/order.py", "test_losses.py", ("return -(-logits).log_softmax(1)", "return -logits.log_softmax(1)")),
+    *of("losses/table.py", "test_losses.py", ("return self.join(mean)", "return mean.sum()")),
+    *of(
+        "losses/estimates.py",
+        "test_losses.py test_estimators.py -k 'losses or probabilities'",
+        ("return closeness(logits.softmax(1), T)", "return -closeness(logits.softmax(1), T)"),
+    ),
+    *of(
+        "transition/matrices.py",
+        "test_transition.py",
+        ("dtype=torch.float64)) / (n_classes - 1)", "dtype=torch.float64)) / n_classes"),
+        ("(1 - rate) * T + rate / len(T)", "(1 - rate) * T + rate * torch.eye(len(T))"),
+        (".fill_diagonal_(0.0)", "", "test_transition.py test_shares.py"),
+        ('torch_stream(seed, "biased transition")', 'torch_stream(0, "biased transition")'),
+    ),
+    *of(
+        "transition/sampling.py",
+        "test_transition.py",
+        ('torch_stream(seed, "complementary labels")', 'torch_stream(0, "complementary labels")'),
+        ("edges[y_true], u", "edges[y_true.flip(0)], u"),
+    ),
+    *of(
+        "neighbors/__init__.py",
+        "test_neighbors.py test_neighbors_graph.py test_handover.py",
+        (
+            'open_rows(new, metric, "new")',
+            'open_rows(new, "euclidean", "new")',
+            "test_neighbors.py test_wiring.py -k 'neighbors or Augmenter'",
+        ),
+        (", centre=rows.centre)", ")"),
+    ),
+    *of(
+        "neighbors/graph.py",
+        "test_neighbors_graph.py test_augmentation.py",
+        ("self.distances[:, :k]", "self.distances[:, -k:]"),
+        ("self.indices[:, :k]", "self.indices[:, -k:]"),
+    ),
+    *of(
+        "cli/fit.py",
+        "test_wiring.py -k fit",
+        ("Sharing(n_neighbors=neighbors, alpha", "Sharing(n_neighbors=None, alpha"),
+        ("alpha=alpha, gamma", "alpha=0.1, gamma"),
+        ("gamma=o.number_or_auto(gamma))", "gamma='auto')"),
+        ('"epochs", "learning_rate", "seed")', '"epochs", "learning_rate")'),
+    ),
+    *of(
+        "cli/augment.py",
+        "test_wiring.py -k augment",
+        ("neighbors, alpha, o.number_or_auto(gamma), rounds)", "neighbors, 0.1, o.number_or_auto(gamma), rounds)"),
+        ("neighbors, alpha, o.number_or_auto(gamma), rounds)", "neighbors, alpha, o.number_or_auto(gamma), None)"),
+        ("metric=near.metric, class_shares=known)", "metric=near.metric)"),
+        ('nprobe=asked["probes"]', "nprobe=None"),
+        ('asked["threads"] or 1', "1"),
+        ("Sharing(*how, METRIC[space]", 'Sharing(*how, "cosine"'),
+    ),
+    *of(
+        "cli/audit.py",
+        "test_wiring.py -k audit",
+        ("        seed=seed,", "        seed=0,"),
+        ("metric=near.metric", 'metric="cosine"', "test_cli.py test_wiring.py -k audit"),
+    ),
+    *of(
+        "cli/options.py",
+        "test_wiring.py -k 'folder or classes'",
+        ('"data": asked["folder"]', '"data": None'),
+        ('"classes": class_names(asked["classes"])', '"classes": None'),
+    ),
+    *of(
+        "cli/predict.py",
+        "test_wiring.py -k predict",
+        ("_blocks(trained, data, id, folder, quiet)", "_blocks(trained, data, None, folder, quiet)"),
+        ("_blocks(trained, data, id, folder, quiet)", "_blocks(trained, data, id, None, quiet)"),
+    ),
+    *of(
+        "cli/pretrain.py",
+        "test_wiring.py -k pretrain",
+        ("oracle_every=knn_every", "oracle_every=20"),
+        ("save_every=save_every", "save_every=20"),
+        ("seconds=seconds", "seconds=None"),
+        ("configure(method, seed=seed", "configure(method, seed=0"),
+        ('"batch_size": batch}', '"batch_size": None}'),
+    ),
+    *of("cli/demo.py", "test_wiring.py -k demo", ("Config(epochs=EPOCHS, seed=seed)", "Config(epochs=EPOCHS)")),
+    *of("cli/data.py", "test_wiring.py -k data", ("if path.exists() and not force", "if path.exists()")),
+    *of(
+        "reading/__init__.py",
+        "test_wiring.py -k augment",
+        ("Draws(transition, n_labels, seed)", "Draws(transition, n_labels, 0)"),
+        ("item, label, annotator, options, strict)", "item, label, None, options, strict)"),
+        ("known_set(source, data, whole", "known_set(source, None, whole"),
+        ('truth=truth)\n    return items, {**origin, "id": key', 'truth=None)\n    return items, {**origin, "id": key'),
+    ),
+    *of(
+        "reading/labelling.py",
+        "test_wiring.py -k augment",
+        ("self.n_labels or 1", "1"),
+        ("BIASED[name], self.seed)", '"weak", self.seed)'),
+        ("merge_spelling=self.merge_spelling", "merge_spelling=False"),
+        ("data.comp_train[:, :m]", "data.comp_train", "test_reading.py"),
+    ),
+    *of(
+        "reading/oracle.py",
+        "test_reading.py test_cli.py",
+        ("metrics.oracle_mass(shared[known], y_true[known])", "metrics.oracle_mass(shared[known], y_true[known] * 0)"),
+    ),
+    *of("reading/classes.py", "test_reading.py", ("int(name) if whole else 0, name", "0, name")),
+]
+
+
+def seen(mutant, tree):
+    """Whether the tests see the mutant in this copy of the tree."""
+    path = tree / "src" / "naysay" / mutant.file
+    text, before = path.read_text(encoding="utf-8"), path.stat()
+    path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    try:
+        return not passes(mutant.tests, tree)
+    finally:
+        path.write_text(text, encoding="utf-8")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # what python and numba keep of it stays good
+
+
+def passes(tests, tree):
+    """Whether these tests pass in this copy of the tree, in a process of their own."""
+    import pytest
+
+    child = os.fork()
+    if not child:
+        code = 3
+        with contextlib.suppress(BaseException):
+            signal.alarm(LIMIT)
+            os.chdir(tree)
+            sys.path[:0] = [str(tree / "src"), str(tree / "tests")]
+            os.environ["PYTHONPATH"] = f"{tree / 'src'}:{tree}"
+            where = [f"tests/{part}" if part.endswith(".py") else part for part in shlex.split(tests)]
+            plain = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore")
+            with (tree / "said.txt").open("w") as said, contextlib.redirect_stdout(said):
+                code = int(pytest.main([*plain, *where]))
+        os._exit(code)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if ended in (3, 4, 5):  # pytest could not run them, or there are none
+        raise SystemExit(f"these tests cannot be run: {tests}\n{(tree / 'said.txt').read_text()[-3000:]}")
+    return ended == 0
+
+
+def work(mutants, results):
+    """Run each mutant of a list in a copy of the tree, and write a line for each."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place:
+        tree = Path(place)
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, tree / name)
+            elif source.exists():
+                shutil.copy2(source, tree / name)
+        sound = set()
+        for mutant in mutants:
+            if mutant.tests not in sound and not passes(mutant.tests, tree):
+                raise SystemExit(f"these tests fail without any mutant: {mutant.tests}")
+            sound.add(mutant.tests)
+            begun = time.monotonic()
+            killed = seen(mutant, tree)
+            line = {"file": mutant.file, "old": mutant.old, "new": mutant.new, "killed": killed}
+            with results.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            became = "killed" if killed else "SURVIVED"
+            print(
+                f"{time.monotonic() - begun:4.0f} s {became}: {mutant.file}: {mutant.new}", file=sys.stderr, flush=True
+            )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=[""], help="mutants with such a text in their file or new text")
+    asked = parser.parse_args()
+    mutants = [m for m in MUTANTS if any(text in f"{m.file}: {m.new}" for text in asked.only)]
+    import hypothesis.strategies  # noqa: F401  # what every child would import again, slowly
+    import numba  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+    import sklearn.utils.estimator_checks  # noqa: F401
+    import torch._dynamo  # noqa: F401
+    import typer.testing  # noqa: F401
+
+    gc.freeze()  # children need not look through all of it again
+    with tempfile.TemporaryDirectory() as place:
+        results = Path(place) / "results.jsonl"
+        children = []
+        for at in range(asked.workers):
+            child = os.fork()
+            if not child:
+                code = 1
+                try:
+                    work(mutants[at :: asked.workers], results)
+                    code = 0
+                except SystemExit as end:
+                    print(end, file=sys.stderr)
+                finally:
+                    sys.stderr.flush()
+                    os._exit(code)
+            children.append(child)
+        failed = [child for child in children if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]
+        lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    for line in lines:
+        if not line["killed"]:
+            print(f"survived: {line['file']}: {line['old']!r} -> {line['new']!r}")
+    killed = sum(line["killed"] for line in lines)
+    print(f"{killed} of {len(lines)} mutants killed ({killed / max(len(lines), 1):.1%})")
+    sys.exit(1 if failed or killed < ENOUGH * len(lines) else 0)
+
+
+if __name__ == "__main__":
+    main()
