@@ -254,3 +254,18 @@ if __name__ == "__main__":
             f"{name:12} noise {true:.4f} -> {noise.value:.4f}, to {noise.high:.4f}  bias {bias.effect:.3f}  T off by "
             f"{off:.3f}"
         )
+
+
+def test_options_shown_leave_T_that_of_the_labels_as_given():
+    """Nobody is offered the true class here: T as if everything had been shown would call a fifth of labels wrong."""
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 5
+    x = (3 * np.eye(5)[y] + rng.normal(size=(600, 5))).astype(np.float32)
+    shown = [rng.permutation([k for k in range(5) if k != of])[:3] for of in y]
+    table = {"item": list(range(600)), "label": [f"c{row[0]}" for row in shown]}
+    options = ["|".join(f"c{k}" for k in row) for row in shown]
+    settings = {"features": x, "items": list(range(600)), "classes": [f"c{k}" for k in range(5)]}
+    found = audit(table={**table, "options": options}, **settings).neighborhood
+    assert found.T.diagonal().max() < 0.05
+    assert found.follows.effect_low == 0
+    assert torch.equal(found.T, audit(table=table, **settings).neighborhood.T)

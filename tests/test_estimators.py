@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -235,9 +236,11 @@ def test_class_shares_put_popular_labels_right(estimator):
 def test_T_may_be_given_estimated_or_popular_and_judges():
     x, _, named = popular()
     popularity, comp = transition.popularity, labels.from_indices(named, 4)
-    for asked, judge in ((None, None), ("popularity", popularity(comp)), (popularity(comp), popularity(comp))):
+    for asked in ("popularity", popularity(comp), None):  # None too: such labels prove that naming is not even
         model = ComplementaryKNeighbors(16, transition=asked, classes=range(4)).fit(x, named)
-        assert (model.judged_by_ is None) if judge is None else torch.equal(model.judged_by_, judge)
+        assert torch.equal(model.judged_by_, popularity(comp))
+    even = np.arange(len(x)) % 4
+    assert ComplementaryKNeighbors(16, classes=range(4)).fit(x, even).judged_by_ is None
     estimated = ComplementaryKNeighbors(16, transition="estimated", classes=range(4)).fit(x, named)
     assert float((estimated.judged_by_ - popularity(comp)).abs().max()) < 0.3
     assert not torch.equal(estimated.judged_by_, popularity(comp))
@@ -255,3 +258,37 @@ def test_settings_of_class_shares_and_T_are_searched_by_scikit_learn():
     search = GridSearchCV(ComplementaryKNeighbors(classes=range(4)), grid, cv=3).fit(x, named)
     assert len(search.cv_results_["params"]) == 8
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_search_on_popular_labels_does_not_prefer_the_setting_that_ignores_their_popularity():
+    """One T judges all settings: by a uniform one, who predicts the class that nobody names looks right."""
+    x, y = load_digits(return_X_y=True)
+    often = torch.arange(10).repeat_interleave(torch.tensor([16, 12, 8, 4, 2, 2, 2, 1, 1, 1]))
+    named = transition.sample(y, transition.popularity(labels.from_indices(often, 10)), seed=1)[:, 0].numpy()
+    search = GridSearchCV(ComplementaryKNeighbors(32, classes=range(10)), {"class_shares": [None, "even"]}, cv=3)
+    assert search.fit(x, named).best_params_ == {"class_shares": "even"}
+
+
+@pytest.mark.filterwarnings("ignore:there are only two classes")
+@pytest.mark.parametrize("estimator", [ComplementaryKNeighbors(4), ComplementaryClassifier(epochs=3), LabelAugmenter()])
+def test_class_shares_of_two_classes_are_two_and_are_checked(estimator):
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    x, other = rng.normal(size=(80, 3)) + 4 * y[:, None], 1 - y
+    for known in ("even", [0.5, 0.5]):
+        model = clone(estimator).set_params(class_shares=known).fit(x, other)
+        found = model.transduction_ if isinstance(model, LabelAugmenter) else model.predict(x)
+        assert (found == y).all()
+        if not isinstance(model, LabelAugmenter):
+            assert model.score(x, other) == pytest.approx(1)
+    for wrong in ("evn", [0.5, 0.5, 0.0], 0.5):
+        with pytest.raises(InputError, match="class_shares must be"):
+            clone(estimator).set_params(class_shares=wrong).fit(x, other)
+
+
+@pytest.mark.filterwarnings("ignore:there are only two classes")
+@pytest.mark.parametrize("asked", ["popularity", "estimated"])
+def test_labels_of_two_classes_have_only_one_T(asked):
+    y = np.arange(80) % 2
+    x = np.random.default_rng(0).normal(size=(80, 3)) + 4 * y[:, None]
+    assert ComplementaryKNeighbors(4, transition=asked).fit(x, 1 - y).score(x, 1 - y) == pytest.approx(1)

@@ -310,3 +310,5 @@ def test_labels_that_follow_no_uniform_naming_are_not_judged_by_it():
     assert fitted.T is None
     popular = runs.fit(data, runs.Settings(Config(epochs=1), ("none",), folds=1, assume="popularity"), tell=quiet)
     assert torch.equal(popular.T, transition.popularity(data.comp))
+    # no number by even naming where popularity is assumed, and no test of the one in the name of the other
+    assert popular.chosen.accuracy.why_not.startswith("labels are assumed to name classes by their popularity")

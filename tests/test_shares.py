@@ -155,6 +155,7 @@ def test_the_same_in_blocks(monkeypatch):
     ("given", "sentence"),
     [
         ("balanced", r'class_shares must be None, "even", or a share for each class; got \'balanced\'\.'),
+        (0.2, r"class_shares must be 5 numbers, one for each class; got 0\.2\."),
         ([0.5, 0.5], r"class_shares must be 5 numbers, one for each class; got shape \(2,\)\."),
         ([1, 1, 1, 1, 1], r"class_shares must be at least 0 and sum to 1; got .* which sum to 5\. Divide counts by"),
         ([1.5, -0.5, 0, 0, 0], "class_shares must be at least 0 and sum to 1"),

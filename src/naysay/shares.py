@@ -107,7 +107,7 @@ def read(class_shares: Any, n_classes: int) -> Tensor | None:
     except (TypeError, ValueError):
         shares = torch.empty(0)
     if shares.shape != (n_classes,):
-        got = f"shape {tuple(shares.shape)}" if len(shares) else repr(class_shares)
+        got = f"shape {tuple(shares.shape)}" if shares.ndim and len(shares) else repr(class_shares)
         raise InputError(f"class_shares must be {n_classes} numbers, one for each class; got {got}.")
     if not bool(torch.isfinite(shares).all()) or bool((shares < 0).any()) or abs(float(shares.sum()) - 1) > 1e-4:
         got = f"{[round(share, 4) for share in shares.tolist()]}, which sum to {float(shares.sum()):.4g}"

@@ -25,8 +25,8 @@ NAMED = 5  # names in one sentence
 # with scl-nl 26, 49, 43; with even class shares 66, 64, 69; fwd with the estimated T 36, 57, 64
 AGAINST_BIAS = (
     "Losses that assume even naming, scl-nl among them, will be far off. If you know how common the classes are, state "
-    "it (class_shares, such as even): that works best. If not, take fwd with the estimated T and the scheme dms, and "
-    "do not read the estimated accuracy."
+    "these class shares, such as even ones: that works best. If not, take fwd with the estimated T and the scheme dms, "
+    "and do not read the estimated accuracy."
 )
 
 act, look, fine = (partial(Advice, level) for level in get_args(Level))
@@ -102,7 +102,7 @@ def _bias(audit: "Audit") -> Found:
             yield act(f"The labels are biased: {effect} ({between}). {AGAINST_BIAS}")
         elif near.bias.effect_low > SMALL:
             way_out = (
-                "If you know how common the classes are, state it (class_shares); it costs nothing if labels are even."
+                "If you know how common the classes are, state these class shares; it costs nothing if labels are even."
             )
             yield look(f"The labels are somewhat biased: {effect}. {way_out}")
     elif high:

@@ -70,7 +70,7 @@ def _classes(audit: "Audit") -> Part:
 
 UNTELLABLE = (
     "How common the classes are cannot be told from these labels: a class may be named often because it is popular or "
-    "because few items belong to it. If you know it, say so (class_shares)."
+    "because few items belong to it. If you know it, state these class shares."
 )
 EVEN_NAMING = (
     "Neighbours show no bias, so naming is about even, and the classes' shares of the items follow from how often each "

@@ -17,7 +17,7 @@ from naysay.audit.annotators import Annotators, Rows, Shown, annotators, class_n
 from naysay.audit.content import content
 from naysay.audit.counts import Coverage, Duplicates, Given, Marginals, coverage, duplicates, marginals
 from naysay.errors import InputError
-from naysay.estimation import SAMPLE, Estimate, Votes
+from naysay.estimation import SAMPLE, Estimate
 from naysay.report.content import Advice, as_html, as_text
 from naysay.seeds import stream
 from naysay.statistics import Counts, LabelCounts
@@ -138,12 +138,9 @@ def audit(
         labels.check_n_classes(len(classes))
         rows = read(table, classes, items, item=item, label=label, annotator=annotator, options=options)
     given = _given(comp, rows, classes, items)
-    known, votes = shares.read(class_shares, len(given.classes)), None
-    if rows is not None and rows.shown is not None:
-        votes = Votes(rows.item, rows.label, None, rows.shown)
-    near, likely, why = estimation.ask_neighbors(
-        given.comp, given.counts, features, graph, metric, sample, seed, known, votes
-    )
+    # T of the labels as they were given, which judges models, and not as if all classes had been among the options
+    known = shares.read(class_shares, len(given.classes))
+    near, likely, why = estimation.ask_neighbors(given.comp, given.counts, features, graph, metric, sample, seed, known)
     why = WITHOUT_FEATURES if features is None and graph is None else why
     repeats = (None, False) if rows is None else (rows.repeated, rows.annotators is not None)
     found = Audit(

@@ -23,12 +23,29 @@ from naysay.estimation import estimate_transition
 from naysay.estimators.encoding import encode, encode_for
 from naysay.features import find_space
 from naysay.learning import Config, Predictor, train
+from naysay.statistics import at_least
 from naysay.transition import popularity, validate
 
 __all__ = ["ComplementaryClassifier", "ComplementaryKNeighbors", "LabelAugmenter"]
 
 FLOATS = [np.float32, np.float64]  # of rows that are compared: neighbours are found in either
+BEYOND = 0.01  # the level of the proof that labels are biased, shared among the classes, as in an audit
 NUMBERS = [np.float32, np.float64, np.uint8]  # what rows may be without being copied
+
+
+def _shares_of(classes: NDArray[Any], class_shares: Any) -> Any:
+    """The class shares, of as many columns as the labels of these classes have."""
+    known = shares.read(class_shares, len(classes))
+    if known is None or len(classes) > 2:
+        return class_shares
+    return [*known.tolist(), 0.0]  # the third class, which stands in for what two are missing, is nobody's
+
+
+def _named_beyond_even(comp: torch.Tensor) -> bool:
+    """Whether some class is named more often than 1 / (K - 1), which even naming never does, whatever the shares."""
+    named, n_classes = comp.double().sum(0).round().long().numpy(), comp.shape[1]
+    chance = at_least(named, np.full(n_classes, named.sum()), np.full(n_classes, 1 / (n_classes - 1)))
+    return bool((chance < BEYOND / n_classes).any())
 
 
 class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -59,14 +76,18 @@ class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _find_transition(self, comp: torch.Tensor, features: Any) -> torch.Tensor | None:
         """T as `transition` says: None, "popularity", "estimated" from the rows' `features` (a function), or given.
 
-        `judged_by_` is the T by which `score` judges: where none is given but class shares are, the popularity model,
-        since who states class shares expects uneven naming; else uniform.
+        `judged_by_` is the T by which `score` judges: where none is given, the popularity model if class shares are
+        stated, since who states them expects uneven naming, or if the labels prove it; else uniform. So a grid of class
+        shares is judged by one T: by a uniform one popular labels flatter whoever did not state shares.
         """
         asked = self.transition
         if isinstance(asked, str):
             if asked not in ("popularity", "estimated"):
                 raise unknown("transition", asked, ("popularity", "estimated"))
-            known, seed = self._class_shares(), self.random_state
+            if len(self.classes_) == 2:  # the third class is named with every label, which is uniform over three
+                self.judged_by_ = None
+                return None
+            known, seed = self.class_shares, self.random_state
             estimated = asked == "estimated"
             T = (
                 estimate_transition(comp, features(), class_shares=known, seed=seed).T
@@ -76,15 +97,9 @@ class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             self.judged_by_ = T
             return T
         given = None if asked is None else validate(torch.as_tensor(asked), comp.shape[1])
-        self.judged_by_ = popularity(comp) if given is None and self.class_shares is not None else given
+        uneven = len(self.classes_) > 2 and (self.class_shares is not None or _named_beyond_even(comp))
+        self.judged_by_ = popularity(comp) if given is None and uneven else given
         return given
-
-    def _class_shares(self) -> Any:
-        """The class shares, of as many columns as the labels have."""
-        if self.class_shares is None or len(self.classes_) > 2:
-            return self.class_shares
-        # the third class, which stands in for what two are missing, is nobody's
-        return [0.5, 0.5, 0.0] if isinstance(self.class_shares, str) else [*self.class_shares, 0.0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,8 +117,8 @@ class ComplementaryClassifier(_Complementary):
     class_shares: how common the classes are, "even" or K shares: labels that favour some classes are corrected by it
     (`naysay.shares`), and are then uniform to the loss. transition: how classes turn into labels, T (K, K),
     "popularity", "estimated" by neighbours, or None: uniform. classes: all classes, when the labels may not name each
-    of them. n_neighbors: None takes as many as
-    the classes are large enough for, at most 64. The rest: see `naysay.augment` and `naysay.learning.Config`.
+    of them. n_neighbors: None takes as many as the classes are large enough for, at most 64. The rest: see
+    `naysay.augment` and `naysay.learning.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
     """
@@ -155,7 +170,7 @@ class ComplementaryClassifier(_Complementary):
         T = self._find_transition(comp, features)
         corrected = None if self.class_shares is None else T
         sharing = Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma).within(*comp.shape)
-        sharing = replace(sharing, class_shares=self._class_shares(), transition=corrected)
+        sharing = replace(sharing, class_shares=_shares_of(self.classes_, self.class_shares), transition=corrected)
         if sharing.total:
             comp, _ = share(features(), comp, sharing)
             T = None if sharing.corrects else T  # corrected labels are uniform ones
@@ -219,8 +234,8 @@ class ComplementaryKNeighbors(_Complementary):
         X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         comp, self.classes_ = encode_for(X, y, self.classes)
         features = torch.from_numpy(np.ascontiguousarray(X))
-        T, seed, known = self._find_transition(comp, lambda: features), self.random_state, self._class_shares()
-        shares.read(known, comp.shape[1])
+        known, seed = _shares_of(self.classes_, self.class_shares), self.random_state
+        T = self._find_transition(comp, lambda: features)
         if self.n_neighbors == "auto" and len(X) >= 40:
             self.n_neighbors_ = choose_k(features, comp, T=T, class_shares=known, seed=seed)[0].k
         else:
@@ -281,7 +296,8 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Share the complementary labels y of rows X (n, d)."""
         X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         comp, self.classes_ = encode_for(X, y, self.classes)
-        sharing = self._sharing().within(*comp.shape)
+        known = _shares_of(self.classes_, self.class_shares)
+        sharing = replace(self._sharing().within(*comp.shape), class_shares=known)
         graph = neighbors.build(X, sharing.neighbors(*comp.shape), metric=self.metric)
         self.n_neighbors_, self.gamma_ = graph.k, sharing.gamma_for(graph.distances)
         self._all_labels, _ = share(graph, comp.numpy(), sharing)

@@ -27,6 +27,8 @@ from naysay.transition.matrices import LARGEST_CONDITION
 
 LOOKED_AT = 20_000  # training rows on which each epoch's confidence is measured: more would cost an epoch's time again
 
+ASSUMED = "labels are assumed to name classes by their popularity, and nothing shows that they do"
+
 
 @dataclass(frozen=True, eq=False)
 class Ground:
@@ -126,7 +128,10 @@ def attempt(scheme: str, models: Sequence[Model], near: EstimatedT | None) -> At
     predicted, comp = (torch.cat(parts) for parts in zip(*said, strict=True))
     by_T = near if near is not None and near.told and T is not None and torch.equal(T, near.T) else None
     tested = None if near is None else near.even if by_T is None else near.follows
-    accuracy = estimate_accuracy(predicted, comp, by_T, rejected=tested)
+    if T is not None and by_T is None:  # popularity: what neighbours said tests the T they show, and even naming
+        accuracy = Accuracy(None, None, math.nan, math.nan, ASSUMED)
+    else:
+        accuracy = estimate_accuracy(predicted, comp, by_T, rejected=tested)
     return Attempt(scheme, tuple(models), *selection.calibrated_scel(named), selection.pool(right), accuracy)
 
 
