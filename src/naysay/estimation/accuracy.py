@@ -9,9 +9,18 @@ are often mistaken, and T with them.
 What weighs most is T's diagonal: with K classes an error of 1 % in the noise moves the estimate by K - 1 points. So the
 noise is found by likelihood (`naysay.estimation.noise`), and its interval is a part of the error.
 
-How many hold, by `python -m benchmarks estimates`:
+Of 992 runs of `python -m benchmarks estimates` (ten sets, 5 to 20 classes, 1 or 3 labels an item, four classifiers; 4
+of them share each T and its labels) the truth lies within two standard errors in 97 % of the 634 that are told a
+number, and in 96.5 % on the three sets that took no part when this was made:
 
-MEASURED
+| labels | told | of those within two | mean standard error, points | mean error |
+| --- | --- | --- | --- | --- |
+| uniform | 97 % | 99 % | 4.6 | +0.4 |
+| 10 % at random | 98 % | 98 % | 6.3 | +0.3 |
+| 20 % at random | 86 % | 96 % | 7.0 | -0.3 |
+| weak bias | 98 % | 98 % | 6.7 | +0.4 |
+| people's (clcifar10, 20) | 35 % | 79 % | 8.8 | -5.0 |
+| strong bias, a machine's (by matrix and as given) | 0 % | | | |
 """
 
 import math
