@@ -48,9 +48,15 @@ def trained_on(fitted: Fitted) -> list[str]:
 
 
 def caveats(fitted: Fitted) -> list[str]:
-    """Where the accuracy cannot be told, that and why."""
-    why = fitted.chosen.accuracy.why_not
-    return [f"The accuracy cannot be told: {why}."] if why else []
+    """Where the accuracy cannot be told, that and why; else what the rows that judged had a part in."""
+    why, settings = fitted.chosen.accuracy.why_not, fitted.settings
+    if why:
+        return [f"The accuracy cannot be told: {why}."]
+    if settings.encoder is not None:
+        return ["An encoder that was pretrained on these very items makes the estimate up to 3.5 points too high."]
+    return (
+        [] if settings.apart else ["The held-out items had a part in making the space, though their labels had none."]
+    )
 
 
 def by_shares(fitted: Fitted) -> list[str]:
