@@ -10,7 +10,7 @@ import torch
 from naysay import labels, neighbors, transition
 from naysay.audit import audit
 from naysay.errors import InputError
-from naysay.estimation import estimate_transition
+from naysay.estimation import Votes, estimate_transition
 
 
 def blobs(n=600, k=4, spread=0.2, seed=0):
@@ -70,3 +70,18 @@ def test_shared_labels_are_refused():
     x, comp = blobs()
     with pytest.raises(InputError, match="row 0 of comp is soft"):
         estimate_transition(torch.softmax(comp, 1), x)
+
+
+@pytest.mark.parametrize(
+    ("votes", "sentence"),
+    [
+        (Votes(np.array([0, 600]), np.array([0, 1])), "whole numbers 0 to 599 as `item`"),
+        (Votes(np.array([0, 1]), np.array([0, 4])), "whole numbers 0 to 3 as `label`"),
+        (Votes([0, 1], [0, 1]), "an array .* as `item`"),
+        (Votes(np.array([0, 1]), np.array([0, 1]), shown=np.ones((2, 3), bool)), r"`shown` of shape \(2, 4\)"),
+    ],
+)
+def test_votes_that_fit_no_row_are_refused(votes, sentence):
+    x, comp = blobs()
+    with pytest.raises(InputError, match=sentence):
+        estimate_transition(comp, x, votes=votes)

@@ -312,3 +312,22 @@ def test_labels_that_follow_no_uniform_naming_are_not_judged_by_it():
     assert torch.equal(popular.T, transition.popularity(data.comp))
     # no number by even naming where popularity is assumed, and no test of the one in the name of the other
     assert popular.chosen.accuracy.why_not.startswith("labels are assumed to name classes by their popularity")
+
+
+def test_held_out_rows_may_be_kept_out_of_the_space_too():
+    data, _ = grouped()
+    data.items.x[:, 0] *= np.where(np.arange(90) % 7 == 0, 50, 1)  # rows that stretch a column for all
+    settings = runs.Settings(Config(epochs=1), ("dms",), folds=1, held_out=0.3, refit=False)
+    shared = {}
+    for apart in (False, True):
+        fitted = runs.fit(data, replace(settings, apart=apart), tell=quiet)
+        rows = fitted.rows.numpy()
+        x = data.items.x if not apart else data.items.x[rows]
+        columns = ((x - x.mean(0)) / x.std(0)).astype(np.float32)[slice(None) if apart else rows]
+        again = share(columns, data.comp[rows], settings.sharing_by("dms").within(len(rows), 3))[0]
+        assert torch.allclose(fitted.kept.shared, torch.as_tensor(again), atol=1e-4)
+        shared[apart] = fitted.kept.shared
+        assert ("The held-out items had a part in making the space" in verdict(fitted)) == (
+            not apart and fitted.chosen.accuracy.value is not None
+        )
+    assert not torch.equal(shared[False], shared[True])

@@ -140,6 +140,7 @@ OPTIONS = {
         {
             "assume": Change("--assume estimated", "model", f"{BIASED} --assume uniform --loss fwd {FIT}"),
             "folds": Change("--folds 3", "held", f"{OWN} --epochs 1 --scheme none --quiet --folds 1"),
+            "apart": Change("--apart", "model", f"{OWN} --held-out 0.4 {FIT}"),
             "no_refit": Change("--no-refit", "model", f"{OWN} --epochs 1 --scheme none --quiet --folds 1"),
             "quiet": Change("--quiet", "lines", f"{OWN} --epochs 1 --scheme none --no-refit"),
         },

@@ -22,6 +22,7 @@ EPOCHS = "Else 3,000,000 rows' worth of them, at least 5 and at most 100."
 CONFIG = "Training settings in TOML or JSON; options here win."
 FOLDS = "Parts of the labels that are held out in turn; 1: a share alone. Else 5 where training takes seconds, or 1."
 HELD_OUT = "The share of labels kept back for judging, where it is one part; else 0.1."
+APART = "Make the space (standardising, components) from training items alone, without those held out."
 NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
 SEED = "All randomness comes from this number; else 0, or the config's."
 ESTIMATED = (
@@ -64,6 +65,7 @@ def fit(
     held_out: Annotated[float | None, o.training("--held-out", None, HELD_OUT)] = None,
     folds: Annotated[int | None, o.training("--folds", None, FOLDS)] = None,
     no_refit: Annotated[bool, o.training("--no-refit", None, NO_REFIT)] = False,
+    apart: Annotated[bool, o.training("--apart", None, APART)] = False,
     fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
     config: Annotated[Path | None, o.training("--config", "FILE", CONFIG)] = None,
     seed: Annotated[int | None, o.option(None, "--seed", None, SEED)] = None,
@@ -116,6 +118,7 @@ def fit(
         encoder=weights,
         folds=folds,
         refit=not no_refit,
+        apart=apart,
     )
     with one_voice() as place, new_folder(out, force, runs.is_run) if place.first else nullcontext() as unfinished:
         given = read(**o.reading(asked))

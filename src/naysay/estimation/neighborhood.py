@@ -134,6 +134,8 @@ def estimate_transition(
     comp = labels.validate(comp).detach().cpu()
     features = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
     wanted = shares.read(class_shares, comp.shape[1])
+    if votes is not None:
+        votes.check(*comp.shape)
     found, _, why = ask_neighbors(comp, label_counts(comp), features, graph, metric, sample, seed, wanted, votes)
     if found is None:
         raise not_told(why)
@@ -281,10 +283,17 @@ def others_say(graph: neighbors.Graph, comp: Tensor, rows: Counts, seed: int) ->
 def _by_votes(votes: Votes, posteriors: Tensor, learned: dict[str, Any]) -> dict[str, Any]:
     """What single votes add: T if all classes had been shown, and each annotator's."""
     P, T = posteriors.numpy(), np.array(learned["transition"])
+    errors = np.array(learned["errors"])
     if votes.shown is not None:
-        T = given_options(P, votes, T)
-    plain = tuple(tuple(row) for row in T.tolist())
-    return {"transition": plain, "annotators": by_annotator(P, votes, T)}
+        # the noise stays: where the truth is seldom shown, small mistakes of the posteriors would decide it
+        noise = np.diag(T)[:, None]
+        off = given_options(P, votes, T) * (1 - np.eye(len(T)))
+        T = off / np.maximum(off.sum(1, keepdims=True), 1e-12) * (1 - noise) + noise * np.eye(len(T))
+        # at most as sharp as with every class on show
+        errors = np.maximum(errors, np.sqrt(T * (1 - T) / np.maximum(P.sum(0), 1)[:, None]))
+    plain = {"transition": T, "errors": errors}
+    told = {name: tuple(tuple(row) for row in matrix.tolist()) for name, matrix in plain.items()}
+    return {**told, "annotators": by_annotator(P, votes, T)}
 
 
 def _lift(shared: Floats, marginal: Floats, k: int) -> Floats:

@@ -32,6 +32,19 @@ class Votes:
     annotator: Counts | None = None
     shown: NDArray[np.bool_] | None = None
 
+    def check(self, n: int, n_classes: int) -> None:
+        """Raise InputError unless the votes are arrays about n rows and so many classes."""
+        for name, most in (("item", n), ("label", n_classes)):
+            numbers = getattr(self, name)
+            whole = isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype.kind in "iu"
+            if not whole or (len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < most):
+                raise InputError(f"votes must have an array (m,) of whole numbers 0 to {most - 1} as `{name}`.")
+        shapes = {"label": (len(self.item),), "annotator": (len(self.item),), "shown": (len(self.item), n_classes)}
+        for name, shape in shapes.items():
+            got = getattr(self, name)
+            if got is not None and np.shape(got) != shape:
+                raise InputError(f"votes must have `{name}` of shape {shape}, as `item` has it; got {np.shape(got)}.")
+
     def among(self, rows: NDArray[Any], n: int) -> "Votes":
         """The votes about these of n rows, whose numbers become their places."""
         place = np.full(n, -1)

@@ -169,6 +169,8 @@ def _ground(
 ) -> Ground:
     """What schemes start from if these rows are trained on and those held out; near: what all labels tell of T."""
     part, features = holdout.part(data.items.x, data.comp, rows, held), space.features[rows.numpy()]
+    if settings.apart and settings.encoder is None and len(held):
+        features = find_space(data.items.x[rows.numpy()], settings.space, columns=data.items.features).features
     judged_by, T, by_T = None, None, False
     if settings.assume == "popularity":
         judged_by, T = transition.popularity(data.comp), transition.popularity(part.given)

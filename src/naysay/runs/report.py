@@ -96,7 +96,7 @@ def _key_figures(about: Line, chosen: Line) -> list[KeyFigure]:
     told_by = f"from {chosen['held_out_rows']:,} held-out complementary labels; ± one standard error"
     if chosen["estimate"] is None:
         told_by = f"cannot be told: {chosen.get('why_not') or 'the held-out labels do not say'}"
-    if seen := about.get("judging", {}).get("labels_seen"):
+    elif seen := about.get("judging", {}).get("labels_seen"):
         told_by += f"; of models that saw {percent(seen, 0)} of the labels"
     tested_on, tested = about["data"].get("tested_on", "the held-out items"), chosen["truth"].get("test_accuracy")
     in_all = count(labels["labels"], "label")
@@ -125,12 +125,12 @@ def _results(about: Line) -> Results:
         truth = [Value(row["truth"].get(figure.name)) for figure in known]
         loss = [Value(row["held_out_loss"], row["held_out_loss_error"])] if all(lost) else []
         values = [Value(row["estimate"], row["standard_error"]), *loss, *truth, Value(row["seconds"])]
-        note = ""
+        apart = []
         if against := row["chosen_minus_this"]:
-            points = with_error(-against["difference"], against["standard_error"], "+")
-            note = f"{points} points against the chosen one, on the same rows"
+            apart.append(f"{with_error(-against['difference'], against['standard_error'], '+')} points")
         if less := row.get("chosen_loss_is_lower_by"):
-            note += f"; loss {less['difference']:+.3f} ± {less['standard_error']:.3f}"
+            apart.append(f"loss {less['difference']:+.3f} ± {less['standard_error']:.3f}")
+        note = f"{', '.join(apart)} against the chosen one, on the same rows" if apart else ""
         methods.append(Method(row["scheme"], values, chosen=row["chosen"], note=note))
     drawn = [ESTIMATED, *(figure.words for figure in known if figure.name == "test_accuracy")]
     return Results(columns, methods, note=about["verdict"], drawn=drawn)

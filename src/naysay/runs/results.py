@@ -48,9 +48,15 @@ def trained_on(fitted: Fitted) -> list[str]:
 
 
 def caveats(fitted: Fitted) -> list[str]:
-    """Where the accuracy cannot be told, that and why."""
-    why = fitted.chosen.accuracy.why_not
-    return [f"The accuracy cannot be told: {why}."] if why else []
+    """Where the accuracy cannot be told, that and why; else what the rows that judged had a part in."""
+    why, settings = fitted.chosen.accuracy.why_not, fitted.settings
+    if why:
+        return [f"The accuracy cannot be told: {why}."]
+    if settings.encoder is not None:
+        return ["An encoder that was pretrained on these very items makes the estimate up to 3.5 points too high."]
+    return (
+        [] if settings.apart else ["The held-out items had a part in making the space, though their labels had none."]
+    )
 
 
 def by_shares(fitted: Fitted) -> list[str]:
@@ -94,7 +100,8 @@ def results(fitted: Fitted) -> list[dict[str, Any]]:
 
 def _result(attempt: Attempt, fitted: Fitted) -> dict[str, Any]:
     chosen, gains = attempt is fitted.chosen, fitted.choice.gains.get(attempt.scheme)
-    shown, told = fitted.kept if chosen else attempt.models[0], attempt.accuracy.value is not None
+    shown = fitted.kept if chosen else attempt.models[0]
+    told = None not in (attempt.accuracy.value, fitted.chosen.accuracy.value)
     truth = {**attempt.of_labels, **_against_the_truth(attempt.history[-1])}
     if chosen:  # where there are no test items, none are left for the kept model: the judged ones' figure stays
         truth |= {**fitted.kept.oracle, **_against_the_truth(fitted.kept.trained.last_figures)}

@@ -65,6 +65,8 @@ class Settings:
     ("uniform"), each as it is popular ("popularity"), as neighbours of the training rows show ("estimated"), or the
     last where they show anything and else the first ("auto"). sharing.class_shares: how common the classes are, where
     it is known: labels are then corrected by it, and are uniform to the loss.
+    apart: rows held out have no part in the space either: columns are standardised, and components found, by the
+    training rows alone. Otherwise all rows make the space, without their labels. An encoder has seen what it has seen.
     space, encoder: the features in which neighbours are looked up (see `naysay.features.find_space`).
     """
 
@@ -77,6 +79,7 @@ class Settings:
     encoder: str | None = None
     folds: int | None = None
     refit: bool = True
+    apart: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
@@ -126,5 +129,7 @@ class Settings:
         """The settings by name, ready for JSON; those of sharing stand among the others, as in older files."""
         how = {"class_shares": None, **self.sharing.as_dict()}
         shared = {name: how[name] for name in WRITTEN if name in ALWAYS or how[name] != getattr(SHARING, name)}
-        others = {name: getattr(self, name) for name in ("held_out", "assume", "space", "encoder", "folds", "refit")}
+        others = {
+            name: getattr(self, name) for name in ("held_out", "assume", "space", "encoder", "folds", "refit", "apart")
+        }
         return {"config": self.config.as_dict(), "schemes": list(self.schemes), **shared, **others}
