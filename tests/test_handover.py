@@ -76,6 +76,7 @@ def test_what_is_kept_is_trained_once_more_on_all_labels_as_the_same_parts_would
     shared = naysay.augment(x, comp, "dms", None, 0.1, "auto")
     trained = train(Config(epochs=2), x, shared)
     assert torch.equal(fitted.kept.predictor.logits(x), trained.predictor.logits(x))
+    assert len(fitted.chosen.models) == 3
     assert sorted(fitted.held.tolist()) == list(range(120))
     assert len(fitted.chosen.estimate.rows) == 120
 
