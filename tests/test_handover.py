@@ -77,6 +77,8 @@ def test_what_is_kept_is_trained_once_more_on_all_labels_as_the_same_parts_would
     trained = train(Config(epochs=2), x, shared)
     assert torch.equal(fitted.kept.predictor.logits(x), trained.predictor.logits(x))
     assert len(fitted.chosen.models) == 3
+    _, other = fit(x, comp, Config(epochs=2, seed=1), ("dms",), refit=True, folds=3, space="raw")
+    assert not torch.equal(fitted.held, other.held)
     assert sorted(fitted.held.tolist()) == list(range(120))
     assert len(fitted.chosen.estimate.rows) == 120
 
