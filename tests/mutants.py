@@ -370,7 +370,7 @@ MUTANTS = [
     ),
     *of(
         "cli/fit.py",
-        "test_wiring.py -k fit",
+        "test_wiring.py -k 'fit-neighbors or fit-alpha or fit-gamma or fit-seed'",
         ("Sharing(n_neighbors=neighbors, alpha", "Sharing(n_neighbors=None, alpha"),
         ("alpha=alpha, gamma", "alpha=0.1, gamma"),
         ("gamma=o.number_or_auto(gamma))", "gamma='auto')"),
@@ -378,7 +378,7 @@ MUTANTS = [
     ),
     *of(
         "cli/augment.py",
-        "test_wiring.py -k augment",
+        "test_wiring.py -k 'augment-alpha or augment-rounds or augment-class_shares or asked'",
         ("neighbors, alpha, o.number_or_auto(gamma), rounds)", "neighbors, 0.1, o.number_or_auto(gamma), rounds)"),
         ("neighbors, alpha, o.number_or_auto(gamma), rounds)", "neighbors, alpha, o.number_or_auto(gamma), None)"),
         ("metric=near.metric, class_shares=known)", "metric=near.metric)"),
@@ -417,7 +417,7 @@ MUTANTS = [
     *of("cli/data.py", "test_wiring.py -k data", ("if path.exists() and not force", "if path.exists()")),
     *of(
         "reading/__init__.py",
-        "test_wiring.py -k augment",
+        "test_wiring.py -k 'augment-seed or augment-annotator or augment-folder or augment-truth'",
         ("Draws(transition, n_labels, seed)", "Draws(transition, n_labels, 0)"),
         ("item, label, annotator, options, strict)", "item, label, None, options, strict)"),
         ("known_set(source, data, whole", "known_set(source, None, whole"),
@@ -425,7 +425,7 @@ MUTANTS = [
     ),
     *of(
         "reading/labelling.py",
-        "test_wiring.py -k augment",
+        "test_wiring.py -k 'augment-n_labels or augment-transition or augment-merge'",
         ("self.n_labels or 1", "1"),
         ("BIASED[name], self.seed)", '"weak", self.seed)'),
         ("merge_spelling=self.merge_spelling", "merge_spelling=False"),

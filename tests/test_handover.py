@@ -76,6 +76,9 @@ def test_what_is_kept_is_trained_once_more_on_all_labels_as_the_same_parts_would
     shared = naysay.augment(x, comp, "dms", None, 0.1, "auto")
     trained = train(Config(epochs=2), x, shared)
     assert torch.equal(fitted.kept.predictor.logits(x), trained.predictor.logits(x))
+    assert len(fitted.chosen.models) == 3
+    _, other = fit(x, comp, Config(epochs=2, seed=1), ("dms",), refit=True, folds=3, space="raw")
+    assert not torch.equal(fitted.held, other.held)
     assert sorted(fitted.held.tolist()) == list(range(120))
     assert len(fitted.chosen.estimate.rows) == 120
 
@@ -129,13 +132,14 @@ def test_what_a_run_estimates_of_T_is_written_and_needed_no_held_out_label(with_
     assert torch.allclose(torch.tensor(about["transition"], dtype=torch.float64), expected)
 
 
-def test_a_run_shares_among_its_training_rows_as_its_settings_say():
+@pytest.mark.parametrize("n_neighbors", [5, None], ids=["as many as asked for", "as many as each scheme wants"])
+def test_a_run_shares_among_its_training_rows_as_its_settings_say(n_neighbors):
     x, _, comp = blobs(120)
-    how = Sharing(n_neighbors=5, alpha=0.4, gamma=0.3)
+    how = Sharing(n_neighbors=n_neighbors, alpha=0.4, gamma=0.3)
     _, fitted = fit(x, comp, Config(epochs=1), ("rss", "dms"), sharing=how, space="raw")
     for attempt in fitted.attempts:
         rows = fitted.rows
-        expected = naysay.augment(x[rows.numpy()], comp[rows], attempt.scheme, 5, 0.4, 0.3)
+        expected = naysay.augment(x[rows.numpy()], comp[rows], attempt.scheme, n_neighbors, 0.4, 0.3)
         assert torch.allclose(attempt.models[0].shared, expected, atol=1e-6)
         assert attempt.models[0].sharing.scheme == attempt.scheme
 

@@ -62,6 +62,8 @@ READING = {
     "space": Change("--space raw", "shared", OWN),
     "encoder": Change("--encoder mine.npy", "shared", OWN),
 }
+# the same numbers compared in another way: the metric goes with the space
+METRIC = {"space": Change("--space cosine", "shared", f"{OWN} --space raw")}
 SHARING = {
     "contradictions": Change("--contradictions keep", "given", CONTRADICTING),
     "scheme": Change("--scheme rss", "shared", OWN),
@@ -127,6 +129,7 @@ OPTIONS = {
     ],
     "audit": [
         ending("--json", READING),
+        ending("--json", METRIC),
         {
             "seed": Change("--seed 1", "shared", f"{OWN} --json"),
             "html": Change("--html audit.html", "places", OWN),
@@ -136,6 +139,7 @@ OPTIONS = {
     ],
     "fit": [
         ending(FIT, READING | SHARING),
+        ending(FIT, METRIC),
         ending(FIT, TRAINING, OWN),
         {
             "assume": Change("--assume estimated", "model", f"{BIASED} --assume uniform --loss fwd {FIT}"),
@@ -169,6 +173,7 @@ OPTIONS = {
     ],
     "augment": [
         READING | SHARING,
+        METRIC,
         {
             "rounds": Change("--rounds 2", "shared", OWN),
             "class_shares": Change("--class-shares even", "shared", BIASED),
