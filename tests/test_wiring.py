@@ -137,6 +137,9 @@ class Outcome:
         names = ("estimate", "standard_error", "held_out_loss")
         return [[result[name] for name in names] for result in self._run()["results"]]
 
+    def training_seed(self):
+        return self._run()["settings"]["config"]["seed"]
+
     def held(self):
         return [result["held_out_rows"] for result in self._run()["results"]]
 

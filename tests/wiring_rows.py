@@ -62,8 +62,11 @@ READING = {
     "space": Change("--space raw", "shared", OWN),
     "encoder": Change("--encoder mine.npy", "shared", OWN),
 }
-# the same numbers compared in another way: the metric goes with the space
-METRIC = {"space": Change("--space cosine", "shared", f"{OWN} --space raw")}
+# the same numbers compared in another way, for the metric goes with the space; and bias of another strength
+ALSO = {
+    "space": Change("--space cosine", "shared", f"{OWN} --space raw"),
+    "transition": Change("--transition biased-strong", "given", DRAWN.replace("uniform", "biased-weak")),
+}
 SHARING = {
     "contradictions": Change("--contradictions keep", "given", CONTRADICTING),
     "scheme": Change("--scheme rss", "shared", OWN),
@@ -125,11 +128,12 @@ OPTIONS = {
             "seed": Change("--seed 1", "model"),
             "force": Change("--force", "code", "--out old-run"),
             **TOLD,
-        }
+        },
+        {"seed": Change("--seed 1", "training_seed")},  # beside that of the labels
     ],
     "audit": [
         ending("--json", READING),
-        ending("--json", METRIC),
+        ending("--json", ALSO),
         {
             "seed": Change("--seed 1", "shared", f"{OWN} --json"),
             "html": Change("--html audit.html", "places", OWN),
@@ -139,7 +143,7 @@ OPTIONS = {
     ],
     "fit": [
         ending(FIT, READING | SHARING),
-        ending(FIT, METRIC),
+        ending(FIT, ALSO),
         ending(FIT, TRAINING, OWN),
         {
             "assume": Change("--assume estimated", "model", f"{BIASED} --assume uniform --loss fwd {FIT}"),
@@ -172,7 +176,7 @@ OPTIONS = {
     ],
     "augment": [
         READING | SHARING,
-        METRIC,
+        ALSO,
         {
             "rounds": Change("--rounds 2", "shared", OWN),
             "class_shares": Change("--class-shares even", "shared", BIASED),
