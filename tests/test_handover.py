@@ -205,6 +205,7 @@ def test_a_predictor_decodes_by_the_T_that_it_was_trained_with(tmp_path):
     assert accuracy(loaded, x, y) > 0.9
     assert torch.equal(loaded.predict(x), losses.predict("cpe-i", trained.predictor.logits(x), STRONG))
     assert not torch.equal(loaded.predict(x), losses.predict("cpe-i", trained.predictor.logits(x)))
+    assert torch.equal(loaded.predict(x), loaded.scores(loaded.logits(x)).argmax(1))
 
 
 def test_a_run_folder_predicts_as_its_loss_means_the_outputs(tmp_path):

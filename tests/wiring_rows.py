@@ -37,7 +37,7 @@ CONTRADICTING = f"{OWN} --label also_not --label third --contradictions unlabel"
 KNOWN = "mnist --transition uniform --data one"
 IMAGES = "images.npz --id ids --label not --features x --held-out 0.2 --encoder encoder.safetensors --model resnet18"
 PHOTOS = "images.npy --method simsiam --epochs 2 --batch 6"
-FIT = "--epochs 1 --scheme dms --quiet --no-refit"
+FIT = "--epochs 1 --scheme dms --quiet --no-refit --assume uniform"
 IMPORT = "mnist one/mnist.npz --data three"
 SHARDS = "shards --labels shard_labels --engine ray"
 
@@ -84,7 +84,7 @@ TRAINING = {
     "learning_rate": Change("--learning-rate 0.1", "model"),
     "epochs": Change("--epochs 2", "model"),
     "class_shares": Change("--class-shares even", "model", BIASED),
-    "assume": Change("--assume estimated", "estimates", f"{BIASED} --assume uniform"),
+    "assume": Change("--assume estimated", "estimates", BIASED),
     "held_out": Change("--held-out 0.3", "held"),
     "config": Change("--config config.toml", "model"),
     "fine_tune": Change("--fine-tune", "model", IMAGES),
@@ -146,13 +146,13 @@ OPTIONS = {
         ending(FIT, ALSO),
         ending(FIT, TRAINING, OWN),
         {
-            "assume": Change("--assume estimated", "model", f"{BIASED} --assume uniform --loss fwd {FIT}"),
+            "assume": Change("--assume estimated", "model", f"{BIASED} --loss fwd {FIT}"),
             "folds": Change("--folds 3", "held", f"{OWN} --epochs 1 --scheme none --quiet --folds 1"),
             "no_refit": Change("--no-refit", "model", f"{OWN} --epochs 1 --scheme none --quiet --folds 1"),
             "quiet": Change("--quiet", "lines", f"{OWN} --epochs 1 --scheme none --no-refit"),
         },
         {
-            "assume": Change("--assume popularity", "model", f"{BIASED} --assume uniform --loss fwd {FIT}"),
+            "assume": Change("--assume popularity", "model", f"{BIASED} --loss fwd {FIT}"),
             "class_shares": Change("--class-shares shares.csv", "model", f"{BIASED} --class-shares even {FIT}"),
         },
     ],
