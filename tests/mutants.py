@@ -429,11 +429,11 @@ MUTANTS = [
         ("self.n_labels or 1", "1"),
         ("BIASED[name], self.seed)", '"weak", self.seed)'),
         ("merge_spelling=self.merge_spelling", "merge_spelling=False"),
-        ("data.comp_train[:, :m]", "data.comp_train", "test_reading.py"),
+        ("data.comp_train[:, :m]", "data.comp_train", HANDOVER),
     ),
     *of(
         "reading/oracle.py",
-        "test_reading.py test_cli.py",
+        HANDOVER,
         ("metrics.oracle_mass(shared[known], y_true[known])", "metrics.oracle_mass(shared[known], y_true[known] * 0)"),
     ),
     *of("reading/classes.py", "test_reading.py", ("int(name) if whole else 0, name", "0, name")),

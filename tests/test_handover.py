@@ -16,6 +16,7 @@ from naysay.estimation import estimate_accuracy, estimate_transition
 from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
 from naysay.holdout import prepare
 from naysay.learning import Config, HeldOut, train
+from naysay.reading import Oracle
 from naysay.runs import Run
 from naysay.runs.account import account
 
@@ -204,6 +205,7 @@ def test_a_predictor_decodes_by_the_T_that_it_was_trained_with(tmp_path):
     assert accuracy(loaded, x, y) > 0.9
     assert torch.equal(loaded.predict(x), losses.predict("cpe-i", trained.predictor.logits(x), STRONG))
     assert not torch.equal(loaded.predict(x), losses.predict("cpe-i", trained.predictor.logits(x)))
+    assert torch.equal(loaded.predict(x), loaded.scores(loaded.logits(x)).argmax(1))
 
 
 def test_a_run_folder_predicts_as_its_loss_means_the_outputs(tmp_path):
@@ -389,6 +391,33 @@ def test_every_setting_of_training_changes_the_weights():
         beside = BESIDE.get(name, {})
         assert weights(**beside) == weights(**beside)
         assert weights(**beside) != weights(**{**beside, name: value}), name
+
+
+def test_another_seed_starts_from_other_weights():
+    x, _, comp = blobs(60)
+    still = {"epochs": 1, "learning_rate": 1e-9, "weight_decay": 0.0}  # so small that the model stays where it began
+    one, two = (train(Config(seed=seed, **still), x, comp).predictor.logits(x) for seed in (0, 1))
+    assert float((one - two).abs().max()) > 0.1
+
+
+def test_of_a_known_sets_annotators_as_many_are_taken_as_were_asked_for(tmp_path):
+    x, y = np.zeros((20, 4, 4), np.uint8), np.arange(20) % K
+    comp = np.stack([(y + 1) % K, (y + 2) % K], 1)
+    arrays = {"x_train": x, "y_train": y, "x_test": x, "y_test": y, "classes": np.array(list("abcd"))}
+    np.savez(tmp_path / "mine.npz", **arrays, comp_train=comp)
+    for m in (1, 2):
+        given = naysay.read(tmp_path / "mine.npz", n_labels=m).comp
+        assert torch.equal(given, labels.from_indices(comp[:, :m], K))
+
+
+def test_what_the_truth_says_of_labels_is_counted_on_the_rows_that_were_shared():
+    x, y, comp = blobs(120, transition.noisy(transition.uniform(K), 0.5))
+    y = np.where(np.arange(120) % 5, y, -1)  # of some items it is not known
+    rows = torch.arange(0, 120, 2)
+    said = Oracle(x, y).of_labels(rows, comp[rows])
+    known = y[rows] >= 0
+    own = comp[rows][known].gather(1, torch.from_numpy(y[rows][known])[:, None])
+    assert said["mass_on_true"] == pytest.approx(float(own.mean()))
 
 
 def test_weight_decay_draws_the_weights_towards_zero_and_momentum_is_sgds_own():

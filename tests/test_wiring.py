@@ -137,6 +137,9 @@ class Outcome:
         names = ("estimate", "standard_error", "held_out_loss")
         return [[result[name] for name in names] for result in self._run()["results"]]
 
+    def training_seed(self):
+        return self._run()["settings"]["config"]["seed"]
+
     def held(self):
         return [result["held_out_rows"] for result in self._run()["results"]]
 
@@ -176,6 +179,7 @@ def calls(tmp_path_factory):
         patch.setenv("NAYSAY_DATA", "cache")
         write_everything()
         # small enough to end at once: what is tested is what reaches them
+        patch.setattr("naysay.estimation.matrix.SHRINKAGES", (1.0,))
         patch.setattr("naysay.runs.settings.FOLDS", 1)
         patch.setattr("naysay.cli.demo.EPOCHS", 1)
         patch.setattr("naysay.cli.demo.SCHEMES", ("none",))

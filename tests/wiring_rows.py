@@ -37,7 +37,7 @@ CONTRADICTING = f"{OWN} --label also_not --label third --contradictions unlabel"
 KNOWN = "mnist --transition uniform --data one"
 IMAGES = "images.npz --id ids --label not --features x --held-out 0.2 --encoder encoder.safetensors --model resnet18"
 PHOTOS = "images.npy --method simsiam --epochs 2 --batch 6"
-FIT = "--epochs 1 --scheme dms --quiet --no-refit"
+FIT = "--epochs 1 --scheme dms --quiet --no-refit --assume uniform"
 IMPORT = "mnist one/mnist.npz --data three"
 SHARDS = "shards --labels shard_labels --engine ray"
 
@@ -62,8 +62,11 @@ READING = {
     "space": Change("--space raw", "shared", OWN),
     "encoder": Change("--encoder mine.npy", "shared", OWN),
 }
-# the same numbers compared in another way: the metric goes with the space
-METRIC = {"space": Change("--space cosine", "shared", f"{OWN} --space raw")}
+# the same numbers compared in another way, for the metric goes with the space; and bias of another strength
+ALSO = {
+    "space": Change("--space cosine", "shared", f"{OWN} --space raw"),
+    "transition": Change("--transition biased-strong", "given", DRAWN.replace("uniform", "biased-weak")),
+}
 SHARING = {
     "contradictions": Change("--contradictions keep", "given", CONTRADICTING),
     "scheme": Change("--scheme rss", "shared", OWN),
@@ -81,7 +84,7 @@ TRAINING = {
     "learning_rate": Change("--learning-rate 0.1", "model"),
     "epochs": Change("--epochs 2", "model"),
     "class_shares": Change("--class-shares even", "model", BIASED),
-    "assume": Change("--assume estimated", "estimates", f"{BIASED} --assume uniform"),
+    "assume": Change("--assume estimated", "estimates", BIASED),
     "held_out": Change("--held-out 0.3", "held"),
     "config": Change("--config config.toml", "model"),
     "fine_tune": Change("--fine-tune", "model", IMAGES),
@@ -125,11 +128,12 @@ OPTIONS = {
             "seed": Change("--seed 1", "model"),
             "force": Change("--force", "code", "--out old-run"),
             **TOLD,
-        }
+        },
+        {"seed": Change("--seed 1", "training_seed")},  # beside that of the labels
     ],
     "audit": [
         ending("--json", READING),
-        ending("--json", METRIC),
+        ending("--json", ALSO),
         {
             "seed": Change("--seed 1", "shared", f"{OWN} --json"),
             "html": Change("--html audit.html", "places", OWN),
@@ -139,17 +143,17 @@ OPTIONS = {
     ],
     "fit": [
         ending(FIT, READING | SHARING),
-        ending(FIT, METRIC),
+        ending(FIT, ALSO),
         ending(FIT, TRAINING, OWN),
         {
-            "assume": Change("--assume estimated", "model", f"{BIASED} --assume uniform --loss fwd {FIT}"),
+            "assume": Change("--assume estimated", "model", f"{BIASED} --loss fwd {FIT}"),
             "folds": Change("--folds 3", "held", f"{OWN} --epochs 1 --scheme none --quiet --folds 1"),
             "apart": Change("--apart", "model", f"{OWN} --held-out 0.4 {FIT}"),
             "no_refit": Change("--no-refit", "model", f"{OWN} --epochs 1 --scheme none --quiet --folds 1"),
             "quiet": Change("--quiet", "lines", f"{OWN} --epochs 1 --scheme none --no-refit"),
         },
         {
-            "assume": Change("--assume popularity", "model", f"{BIASED} --assume uniform --loss fwd {FIT}"),
+            "assume": Change("--assume popularity", "model", f"{BIASED} --loss fwd {FIT}"),
             "class_shares": Change("--class-shares shares.csv", "model", f"{BIASED} --class-shares even {FIT}"),
         },
     ],
@@ -173,7 +177,7 @@ OPTIONS = {
     ],
     "augment": [
         READING | SHARING,
-        METRIC,
+        ALSO,
         {
             "rounds": Change("--rounds 2", "shared", OWN),
             "class_shares": Change("--class-shares even", "shared", BIASED),
