@@ -205,7 +205,7 @@ MUTANTS = [
         "estimation/neighborhood.py",
         AUDIT + " test_estimation.py",
         ("comp.to(torch.float32).index_fill(0, held, 0.0)", "comp.to(torch.float32)"),
-        ("diagonal = np.diag(clearly)", "diagonal = 0 * np.diag(clearly)"),
+        ("diagonal = _diagonal(noise.value, clearly)", "diagonal = 0 * _diagonal(noise.value, clearly)"),
         ("lift.argmin(1), -1)", "lift.argmax(1), -1)"),
         ('stream(seed, "audit sample")', 'stream(0, "audit sample")'),
         ("        if not self.told:", "        if False:", "test_estimation.py"),
@@ -225,8 +225,8 @@ MUTANTS = [
     *of(
         "estimation/accuracy.py",
         HANDOVER,
-        ("math.hypot(judged.standard_error, spread)", "judged.standard_error"),
-        ("ure_accuracy(predicted, comp, T)", "ure_accuracy(predicted, comp)"),
+        ("math.hypot(error, spread)", "error"),
+        ("ure_accuracy(predicted, comp, None if found is None else found.T)", "ure_accuracy(predicted, comp)"),
     ),
     *of("audit/look.py", "test_wiring.py -k audit-seed", ("metric, sample, seed, known", "metric, sample, 0, known")),
     *of(
@@ -253,7 +253,7 @@ MUTANTS = [
         ("for name in names}, seed=self.random_state)", "for name in names})"),
         ("self.n_neighbors, self.alpha, self.gamma).within", "self.n_neighbors, self.alpha, 'auto').within"),
         ("self.n_neighbors, self.alpha, self.gamma).within", "self.n_neighbors, 0.1, self.gamma).within"),
-        ("class_shares=self._class_shares(), transition=corrected)", "transition=corrected)"),
+        ("class_shares=_shares_of(self.classes_, self.class_shares), transition=corrected)", "transition=corrected)"),
         ("train(config, X, comp, T=T)", "train(config, X, comp)"),
         ("T = None if sharing.corrects else T", "T = T if T is None else popularity(comp)"),
         ("popularity(comp) if given is None and self.class_shares is not None else given", "given"),

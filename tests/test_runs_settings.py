@@ -23,6 +23,7 @@ def test_settings_are_written_as_older_files_have_them():
         "encoder",
         "folds",  # newer
         "refit",
+        "apart",
     ]
     assert (written["n_neighbors"], written["alpha"], written["gamma"]) == (None, 0.1, "auto")
     assert written["schemes"] == ["none", "dms"]
