@@ -256,7 +256,7 @@ MUTANTS = [
         ("class_shares=_shares_of(self.classes_, self.class_shares), transition=corrected)", "transition=corrected)"),
         ("train(config, X, comp, T=T)", "train(config, X, comp)"),
         ("T = None if sharing.corrects else T", "T = T if T is None else popularity(comp)"),
-        ("popularity(comp) if given is None and self.class_shares is not None else given", "given"),
+        ("popularity(comp) if given is None and uneven else given", "given"),
         ("self.n_neighbors_, T, known, seed)", "self.n_neighbors_, None, known, seed)"),
         ("self.n_neighbors_, T, known, seed)", "self.n_neighbors_, T, None, seed)"),
         ("self.n_neighbors_, T, known, seed)", "self.n_neighbors_, T, known)", "test_wiring.py -k KNeighbors-random"),
