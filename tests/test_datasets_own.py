@@ -662,3 +662,14 @@ def test_an_id_column_of_lists_is_refused(tmp_path):
     pq.write_table(pa.table({"id": [["a"], ["b"]], "x": [1.0, 2.0]}), tmp_path / "t.parquet")
     with pytest.raises(InputError, match="holds lists in its id column 'id'"):
         read_table(tmp_path / "t.parquet", id="id")
+
+
+def test_numbers_that_float32_cannot_tell_apart_are_refused(tmp_path):
+    file = tmp_path / "times.csv"
+    for values in ([100000000, 100000050, 100000020], [1e10, 1e10 + 1, 1e10 + 2]):
+        file.write_text("a,time\n" + "".join(f"{i},{value}\n" for i, value in enumerate(values)))
+        with pytest.raises(InputError, match=r"column 'time' around 1e\+\d+, which differ by few steps of float32"):
+            read_table(file)
+    # large numbers that differ, and a column of one small number, are what they are
+    file.write_text("a,time,one\n" + "".join(f"{i},{1.7e9 + 1e5 * i},3\n" for i in range(3)))
+    assert read_table(file).x.shape == (3, 3)

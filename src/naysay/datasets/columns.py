@@ -29,6 +29,7 @@ BLOCK_BYTES = 1 << 23  # of CSV text parsed at a time, which is also the longest
 BLOCK_ROWS = 1 << 16
 GZIP_RATIO = 1032  # what a packed byte can be at most
 FEWER = "Give fewer rows or columns, or features in a .npy file, which is not read at once."
+STEPS = 64  # of float32 that a column must span: 1e8 and 1e8 + 50 are six apart
 TEXT_BYTES = 64  # about what a cell of text takes
 Block = tuple[int, dict[str, Texts], list[NDArray[np.float32]]]
 
@@ -101,7 +102,21 @@ def _collect(
             parts[name].append(texts[name])
     if start == 0:
         raise InputError(f"{path} has a header but no rows. Give one row per item.")
+    _check_tellable(path, x, names)
     return x, names, {name: np.concatenate(part) for name, part in parts.items()}
+
+
+def _check_tellable(path: Path, x: Array, names: Sequence[str]) -> None:
+    """Raise InputError where a column lies so far from 0 that its numbers hardly differ in float32 (times)."""
+    if not x.size:
+        return
+    low, high = x.min(0), x.max(0)
+    furthest = np.maximum(np.abs(low), np.abs(high))
+    step = np.spacing(furthest)
+    lost = (high - low < STEPS * step) & ((high > low) | (furthest >= 2**24))
+    for column in np.flatnonzero(lost)[:1].tolist():
+        about = f"column {names[column]!r} around {float(furthest[column]):.6g}, which differ by few steps of float32"
+        raise InputError(f"{path} holds numbers in {about}. Subtract their middle, or leave the column out.")
 
 
 def _unique(path: Path, name: str, ids: Texts) -> Texts:
