@@ -123,8 +123,8 @@ def join() -> Processes:
         if on_gpu:
             torch.cuda.set_device(place.device)
         torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
-        if on_gpu:
-            atexit.register(torch.distributed.destroy_process_group)  # nccl wants to be told
+        # nccl wants to be told, and gloo's threads, ended by the interpreter's end, once in a hundred times abort it
+        atexit.register(torch.distributed.destroy_process_group)
     return place
 
 
