@@ -55,7 +55,7 @@ MUTANTS = [
         ("judged_by, T = near.T, (told or near).T", "judged_by, T = near.T, near.T"),
         ("k, settings.sharing.method, space.metric)", "k, settings.sharing.method)"),
         ("k = max(sharing.neighbors", "k = min(sharing.neighbors"),
-        ("seed, known = settings.config.seed, read_shares", "seed, known = 0, read_shares"),
+        ("seed, known = settings.config.seed, shares.read", "seed, known = 0, shares.read"),
         ("        seed=settings.config.seed,", "        seed=0,"),
         ("holdout.folds(comp, n_folds, seed)", "holdout.folds(comp, 2, seed)"),
     ),

@@ -1,7 +1,6 @@
 """Files are whole at every moment: after failures, kills and full disks there is the old or the new one, no litter."""
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import threading
 import time
 
 import pytest
+from full_disk import files_of_at_most
 
 from naysay import files
 from naysay.errors import InputError
@@ -58,11 +58,8 @@ def test_the_temporary_file_stands_in_a_hidden_folder_beside_its_place_with_its_
 
 @pytest.fixture
 def full_disk():
-    """No file may grow beyond 1,000 bytes: the same error path as a full disk, without root."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with files_of_at_most(1_000):
+        yield
 
 
 def test_a_full_disk_is_one_sentence(tmp_path, full_disk):

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from forking import fork
+from full_disk import files_of_at_most
 from PIL import Image
 from test_cli import naysay, write_csv
 
@@ -202,11 +202,8 @@ def test_an_environment_that_places_no_process_is_told(monkeypatch, name):
 
 @pytest.fixture
 def full_disk():
-    """No file may grow beyond 100,000 bytes: the same error path as a full disk, without root."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with files_of_at_most(100_000):
+        yield
 
 
 def test_a_full_disk_shows_before_the_work(tmp_path, full_disk):

@@ -3,7 +3,7 @@ class is named as wrong there, and the class named least often is predicted; wit
 nearest (L1) to the estimate; with class shares, the class of the largest posterior (`naysay.shares`).
 
 Few neighbours with one label each leave several classes unnamed. Among equals the class that four times as many
-neighbours name least is taken, then the more common one where class shares are known, then one by the seed.
+neighbours name least is taken, then one by the seed; where class shares are known, the more common one already leads.
 """
 
 from collections.abc import Sequence
@@ -67,31 +67,41 @@ class NeighborDecoder:
 
     def distribution(self, features: Any) -> Tensor:
         """How likely each class is to be named as wrong, (m, K), at `features` (m, d)."""
-        near = neighbors.query(self.features, torch.as_tensor(features), self.k).indices
-        return local_distribution(self.comp, near)
+        return local_distribution(self.comp, self._near(features, self.k))
 
     def posterior(self, features: Any) -> Tensor:
         """How likely each class is, (m, K); equals are equally likely."""
-        named = self.distribution(features)
+        return self._explained(self._near(features, self.k))
+
+    def predict(self, features: Any, n_classes: int | None = None) -> Tensor:
+        """Class numbers (m,), of the first n_classes where only those are meant."""
+        return self._best(features, self._near(features, self.k), n_classes)
+
+    def classify(self, features: Any, n_classes: int | None = None) -> tuple[Tensor, Tensor]:
+        """What `posterior` and `predict` give, from one search."""
+        near = self._near(features, self.k)
+        return self._explained(near), self._best(features, near, n_classes)
+
+    def _near(self, features: Any, k: int) -> Tensor:
+        return neighbors.query(self.features, torch.as_tensor(features), k).indices
+
+    def _explained(self, near: Tensor) -> Tensor:
+        named = local_distribution(self.comp, near)
         if self.evidence is not None:
             return self.evidence.posterior(named)
         explained = selection.ordinary(named, self.T).clamp(min=0)
         return explained / explained.sum(1, keepdim=True)
 
-    def predict(self, features: Any, n_classes: int | None = None) -> Tensor:
-        """Class numbers (m,), of the first n_classes where only those are meant."""
-        near = neighbors.query(self.features, torch.as_tensor(features), self.k).indices
+    def _best(self, features: Any, near: Tensor, n_classes: int | None) -> Tensor:
         best = _equals(self._scores(near)[:, :n_classes])
         rows = (best.sum(1) > 1).nonzero()[:, 0]
         if len(rows):
             more = min(MORE * self.k, len(self.features))
-            further = neighbors.query(self.features, torch.as_tensor(features)[rows], more).indices
-            known = shares.read(self.class_shares, self.comp.shape[1])
+            further = self._near(torch.as_tensor(features)[rows], more)
             # drawn for each row in the space, so that a point's class does not hang on the others asked with it
             drawn = torch.from_numpy(stream(self.seed, "ties").random(self.comp.shape, dtype=np.float32))
-            for score in (self._scores(further), known, drawn[near[rows, 0].long()]):
-                if score is not None:
-                    best[rows] = _equals(torch.where(best[rows], score.double()[..., :n_classes], -torch.inf))
+            for score in (self._scores(further), drawn[near[rows, 0].long()]):
+                best[rows] = _equals(torch.where(best[rows], score.double()[:, :n_classes], -torch.inf))
         return best.int().argmax(1)
 
     def _scores(self, near: Tensor) -> Tensor:

@@ -123,7 +123,7 @@ def join() -> Processes:
         if on_gpu:
             torch.cuda.set_device(place.device)
         torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
-        # nccl wants to be told, and gloo's threads, ended by the interpreter's end, once in a hundred times abort it
+        # nccl wants to be told, and gloo's threads were seen to abort an interpreter that ended before them
         atexit.register(torch.distributed.destroy_process_group)
     return place
 

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Z95 = 1.959964  # the normal quantile of a two-sided 95 % interval
+CEILING_LEVEL = 0.01  # the chance of calling any class named too often that is not
 FEWEST_EXPECTED = 1e-9  # cells with no expectation at all take no part in a test
 SMALL, MEDIUM, LARGE = 0.1, 0.3, 0.5  # Cohen's words for w
 
 Counts = NDArray[np.int64]
 LabelCounts = NDArray[np.int32]  # (n, K): how often each row names each class
 Floats = NDArray[np.float64]
+Matrix = tuple[tuple[float, ...], ...]  # a matrix as plain numbers
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,22 @@ def at_least(count: Counts, of: Counts, rate: Floats) -> Floats:
     # P(X >= c) is the incomplete beta function I_rate(c, of - c + 1)
     tail: Floats = np.where(count > 0, betainc(np.maximum(count, 1), of - np.maximum(count, 1) + 1, rate), 1.0)
     return tail
+
+
+def above_ceiling(named: Counts) -> NDArray[np.bool_]:
+    """Which classes (K,) are named more often than the 1 / (K - 1) that even naming gives at most, whatever the shares.
+
+    By the chance of so many namings or more, at a level shared among the classes (Bonferroni).
+    """
+    n_classes = len(named)
+    chance = at_least(named, np.full(n_classes, named.sum()), np.full(n_classes, 1 / (n_classes - 1)))
+    above: NDArray[np.bool_] = chance < CEILING_LEVEL / n_classes
+    return above
+
+
+def as_matrix(numbers: Floats) -> Matrix:
+    """A matrix as plain numbers: tuples compare, and are written as JSON."""
+    return tuple(tuple(row) for row in numbers.tolist())
 
 
 def fit(observed: Floats, expected: Floats, df: int) -> Fit:

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from naysay.statistics import Counts, Fit, LabelCounts, Share, at_least, fit, share, size
+from naysay.statistics import Counts, Fit, LabelCounts, Share, above_ceiling, fit, share, size
 from naysay.words import percent
 
 BLOCK = 65_536  # rows read together, so that features may be a memory-mapped file
 LISTED = 10  # items named as examples
-ALPHA = 0.01  # a class is called above the ceiling at this level, shared among the K classes (Bonferroni)
+ALPHA = 0.01  # of the test against even marginals
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +123,9 @@ def marginals(given: Given) -> Marginals:
     named: Counts = given.counts.sum(0, dtype=np.int64)
     n_classes, total = len(named), int(named.sum())
     ceiling = 1 / (n_classes - 1)
-    # the chance of as many namings or more, if the class were named as often as even naming can
-    above = at_least(named, np.full(n_classes, total), np.full(n_classes, ceiling)) < ALPHA / n_classes
     rows = tuple(
         ClassCount(name, share(count, total), 1 - count / total / ceiling, bool(high), _error(count, total) / ceiling)
-        for name, count, high in zip(given.classes, named.tolist(), above, strict=True)
+        for name, count, high in zip(given.classes, named.tolist(), above_ceiling(named), strict=True)
     )
     uniform = fit(named.astype(np.float64), np.full(n_classes, total / n_classes), n_classes - 1)
     return Marginals(rows, uniform, ceiling, _meaning(rows, uniform, ceiling))

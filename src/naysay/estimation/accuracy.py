@@ -33,7 +33,7 @@ from naysay import labels, selection
 from naysay.estimation.neighborhood import Estimate
 from naysay.seeds import torch_stream
 from naysay.statistics import MEDIUM, SMALL, Fit
-from naysay.transition.matrices import LARGEST_CONDITION
+from naysay.transition import invertible
 
 WIDEST = 0.15  # a standard error beyond which a number tells nothing: two of them each way are 60 points
 DRAWS = 200  # of T within its errors
@@ -70,7 +70,7 @@ def estimate_accuracy(
     if fit is not None and fit.effect_low > SMALL:
         return _untold("the labels do not follow the T that the estimate assumes")
     uneven = found is not None and found.even is not None and found.even.effect_low > MEDIUM
-    if found is not None and (uneven or not _has_inverse(found.T)):
+    if found is not None and (uneven or not invertible(found.T)):
         return _untold("labels this uneven do not tell one class from another")
     judged = selection.ure_accuracy(predicted, comp, None if found is None else found.T)
     error = _labels_error(judged, comp, found)
@@ -84,11 +84,6 @@ def estimate_accuracy(
 
 def _untold(why_not: str, labels_error: float = math.nan, transition_error: float = math.nan) -> Accuracy:
     return Accuracy(None, None, labels_error, transition_error, why_not)
-
-
-def _has_inverse(T: Tensor) -> bool:
-    """Whether T, or every T of (m, K, K), can be solved with."""
-    return bool((torch.linalg.cond(T) < LARGEST_CONDITION).all())
 
 
 def _labels_error(judged: selection.Estimate, comp: Tensor, found: Estimate | None) -> float:
@@ -117,7 +112,7 @@ def _spread(predicted: Tensor, comp: Tensor, found: Estimate, seed: int) -> floa
     other = ((found.T + errors * normal[:, :-1]) * (1 - eye)).clamp_min(0.0)
     other = other / other.sum(2, keepdim=True).clamp_min(torch.finfo(other.dtype).tiny)
     T = other * (1 - diagonal)[:, :, None] + torch.diag_embed(diagonal)
-    if not _has_inverse(T):
+    if not invertible(T):
         return math.inf
     values = (torch.linalg.inv(T).mT * met).sum((1, 2))
     # a few of them may be anywhere, so not the root mean square

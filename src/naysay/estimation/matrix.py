@@ -22,7 +22,7 @@ from torch import Tensor
 from naysay import shares, transition
 from naysay.neighbors import Graph
 from naysay.seeds import stream
-from naysay.statistics import Counts, Fit, Floats, LabelCounts, fit
+from naysay.statistics import Counts, Fit, Floats, LabelCounts, as_matrix, fit
 
 SHRINKAGES, STEPS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0), 8  # tried, strongest last
 WORTH = 1e-4  # nats a label by which a weaker draw, or one step more, must be better
@@ -35,7 +35,12 @@ FEWEST = 10  # labels per class that a neighbourhood needs to be tested
 def posteriors_before(shared: Floats, own: LabelCounts, class_shares: Tensor | None) -> Tensor:
     """Posteriors (r, K) before any T is known, from others' labels by popularity; under class shares where known."""
     Z = torch.from_numpy(shared)
-    return shares.find(Z, torch.from_numpy(own), class_shares).posterior(Z) * (Z.sum(1, keepdim=True) > 0)
+    return _posterior(Z, shares.find(Z, torch.from_numpy(own), class_shares))
+
+
+def _posterior(Z: Tensor, evidence: shares.Evidence) -> Tensor:
+    """Posteriors (r, K); of a row that no label reaches, zeros."""
+    return evidence.posterior(Z) * (Z.sum(1, keepdim=True) > 0)
 
 
 def learn(
@@ -66,7 +71,7 @@ def learn(
         for _ in range(most):
             T = counted(P, rows, shrinkage)
             yield P, T
-            P = shares.find(Z, Z, wanted, T).posterior(Z) * (Z.sum(1, keepdim=True) > 0)
+            P = _posterior(Z, shares.find(Z, Z, wanted, T))
 
     best, shrinkage, step = -math.inf, 0.0, 1
     for draw in SHRINKAGES:
@@ -81,13 +86,13 @@ def learn(
             last = value
     shrinkage /= 2  # all labels are twice as many as those of a half, against which so many were right
     *_, (P, T) = steps(torch.ones_like(held), shrinkage, step)
-    after = shares.find(Z, Z, wanted, T).posterior(Z) * (Z.sum(1, keepdim=True) > 0)
+    after = _posterior(Z, shares.find(Z, Z, wanted, T))
     seen = (P.T @ labels_of).sum(1, keepdim=True).clamp_min(1)
     # of a mean drawn to its prior as strongly as is likeliest: by chance in the labels, and by being drawn
     errors = (T * (1 - T) / seen / (1 + shrinkage)).sqrt()
     told = {
-        "transition": tuple(tuple(row) for row in T.tolist()),
-        "errors": tuple(tuple(row) for row in errors.tolist()),
+        "transition": as_matrix(T.numpy()),
+        "errors": as_matrix(errors.numpy()),
         "shrinkage": shrinkage,
         "steps": step,
         "gain": judged(after, T, held) - judged(before, T, held),

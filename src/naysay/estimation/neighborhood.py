@@ -50,7 +50,7 @@ from naysay.estimation.matrix import learn, neighborhoods, posteriors_before, re
 from naysay.estimation.noise import Noise, by_likelihood
 from naysay.estimation.votes import AnnotatorT, Votes, by_annotator, given_options
 from naysay.seeds import stream
-from naysay.statistics import Counts, Fit, Floats, LabelCounts, Share, fit, share
+from naysay.statistics import Counts, Fit, Floats, LabelCounts, Matrix, Share, as_matrix, fit, share
 
 SAMPLE = 20_000  # rows: neighbours of so many are found in seconds, and a share is then known to 0.7 points at worst
 NEIGHBORS = 64  # the paper's number
@@ -77,7 +77,7 @@ class Estimate:
     nothing. `foresight` is how much more rarely than by chance a label names the likely class: 0 for nothing told, 1
     for never. `noise` is counted on the clear items and `noise_everywhere` on all. `random` is the noise of labels
     named at random, 1 / K. `transition` (K, K) is T as plain numbers, `class_shares` the shares of the likely classes.
-    `errors` (K, K) are T's standard errors, by counting; T took `steps` and is drawn to popularity by `shrinkage`.
+    `errors` (K, K) are T's standard errors. T took `steps` and is drawn to popularity by `shrinkage`.
     `gain`: nats by which a label becomes more likely if neighbours are read by T, rather than by popularity alone.
     `likeliest` is the noise by likelihood, which T has on average (`noise.by_likelihood`). `follows` and `even` test
     whether labels come about by T, and by uniform naming (`matrix.rejects`). `annotators`: each one's T.
@@ -93,10 +93,10 @@ class Estimate:
     noise_everywhere: Share
     random: float
     bias: Fit
-    transition: tuple[tuple[float, ...], ...]
+    transition: Matrix
     class_shares: tuple[float, ...]
     # what audits of before did not hold
-    errors: tuple[tuple[float, ...], ...] = ()
+    errors: Matrix = ()
     shrinkage: float = 0.0
     steps: int = 0
     gain: float = 0.0
@@ -291,9 +291,7 @@ def _by_votes(votes: Votes, posteriors: Tensor, learned: dict[str, Any]) -> dict
         T = off / np.maximum(off.sum(1, keepdims=True), 1e-12) * (1 - noise) + noise * np.eye(len(T))
         # at most as sharp as with every class on show
         errors = np.maximum(errors, np.sqrt(T * (1 - T) / np.maximum(P.sum(0), 1)[:, None]))
-    plain = {"transition": T, "errors": errors}
-    told = {name: tuple(tuple(row) for row in matrix.tolist()) for name, matrix in plain.items()}
-    return {**told, "annotators": by_annotator(P, votes, T)}
+    return {"transition": as_matrix(T), "errors": as_matrix(errors), "annotators": by_annotator(P, votes, T)}
 
 
 def _lift(shared: Floats, marginal: Floats, k: int) -> Floats:
@@ -326,7 +324,7 @@ def _again(first: Noise, own: LabelCounts, posteriors: Floats, learned: dict[str
     noise = by_likelihood(own, posteriors, off)
     diagonal = _diagonal(noise.value, clearly)
     T = off * (1 - diagonal)[:, None] + np.diag(diagonal)
-    learned["transition"] = tuple(tuple(row) for row in T.tolist())
+    learned["transition"] = as_matrix(T)
     return Noise(noise.value, min(noise.low, first.low), max(noise.high, first.high))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.errors import InputError
-from naysay.statistics import Counts, Floats
+from naysay.statistics import Counts, Floats, Matrix, as_matrix
 
 STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 1e5)  # pooled labels in each row, of which one is chosen
 STEPS = 200
@@ -60,8 +60,8 @@ class AnnotatorT:
 
     annotator: int
     labels: int
-    transition: tuple[tuple[float, ...], ...]
-    errors: tuple[tuple[float, ...], ...]
+    transition: Matrix
+    errors: Matrix
 
 
 def given_options(P: Floats, votes: Votes, start: Floats) -> Floats:
@@ -107,6 +107,5 @@ def by_annotator(P: Floats, votes: Votes, pooled: Floats) -> tuple[AnnotatorT, .
     for at, name in enumerate(names):
         T = drawn(counts[at], best)
         errors = np.sqrt(T * (1 - T) / (counts[at].sum(-1, keepdims=True) + best))
-        plain = [tuple(tuple(row) for row in matrix.tolist()) for matrix in (T, errors)]
-        found.append(AnnotatorT(int(name), round(float(counts[at].sum())), *plain))
+        found.append(AnnotatorT(int(name), round(float(counts[at].sum())), as_matrix(T), as_matrix(errors)))
     return tuple(found)

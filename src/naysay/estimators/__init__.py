@@ -23,13 +23,12 @@ from naysay.estimation import estimate_transition
 from naysay.estimators.encoding import encode, encode_for
 from naysay.features import find_space
 from naysay.learning import Config, Predictor, train
-from naysay.statistics import at_least
+from naysay.statistics import Counts, above_ceiling
 from naysay.transition import popularity, validate
 
 __all__ = ["ComplementaryClassifier", "ComplementaryKNeighbors", "LabelAugmenter"]
 
 FLOATS = [np.float32, np.float64]  # of rows that are compared: neighbours are found in either
-BEYOND = 0.01  # the level of the proof that labels are biased, shared among the classes, as in an audit
 NUMBERS = [np.float32, np.float64, np.uint8]  # what rows may be without being copied
 
 
@@ -41,11 +40,10 @@ def _shares_of(classes: NDArray[Any], class_shares: Any) -> Any:
     return [*known.tolist(), 0.0]  # the third class, which stands in for what two are missing, is nobody's
 
 
-def _named_beyond_even(comp: torch.Tensor) -> bool:
-    """Whether some class is named more often than 1 / (K - 1), which even naming never does, whatever the shares."""
-    named, n_classes = comp.double().sum(0).round().long().numpy(), comp.shape[1]
-    chance = at_least(named, np.full(n_classes, named.sum()), np.full(n_classes, 1 / (n_classes - 1)))
-    return bool((chance < BEYOND / n_classes).any())
+def _named(comp: torch.Tensor) -> Counts:
+    """How many labels name each class (K,)."""
+    named: Counts = comp.double().sum(0).round().long().numpy()
+    return named
 
 
 class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -97,7 +95,7 @@ class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             self.judged_by_ = T
             return T
         given = None if asked is None else validate(torch.as_tensor(asked), comp.shape[1])
-        uneven = len(self.classes_) > 2 and (self.class_shares is not None or _named_beyond_even(comp))
+        uneven = len(self.classes_) > 2 and (self.class_shares is not None or bool(above_ceiling(_named(comp)).any()))
         self.judged_by_ = popularity(comp) if given is None and uneven else given
         return given
 
@@ -211,7 +209,7 @@ class ComplementaryKNeighbors(_Complementary):
     n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. transition,
     class_shares: as for `ComplementaryClassifier`; with class shares the likeliest class under them is predicted.
     classes: all classes, when the labels may not name each of them. Equally little named classes are equally probable,
-    and `predict` tells them apart by more neighbours, then by class shares, then by random_state.
+    and `predict` tells them apart by more neighbours, then by random_state.
     """
 
     def __init__(
@@ -247,9 +245,10 @@ class ComplementaryKNeighbors(_Complementary):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability (n, K) of each of `classes_`: as they explain the neighbours' labels. It shows ties."""
         rows = self._rows(X)
-        explained = self.decoder_.posterior(rows)[:, : len(self.classes_)].double()
+        posterior, predicted = self.decoder_.classify(rows, len(self.classes_))
+        explained = posterior[:, : len(self.classes_)].double()
         # equals stay equal to four digits, and the largest of them is the class that is predicted
-        chosen = torch.nn.functional.one_hot(self.decoder_.predict(rows, len(self.classes_)), len(self.classes_))
+        chosen = torch.nn.functional.one_hot(predicted, len(self.classes_))
         explained = explained * (1 + 1e-5 * chosen)
         probabilities: NDArray[np.float64] = (explained / explained.sum(1, keepdim=True)).numpy()
         return probabilities

@@ -23,7 +23,7 @@ from naysay.processes import Processes
 from naysay.reading import Oracle
 from naysay.runs.settings import Settings
 from naysay.selection import Estimate
-from naysay.transition.matrices import LARGEST_CONDITION
+from naysay.transition import invertible
 
 LOOKED_AT = 20_000  # training rows on which each epoch's confidence is measured: more would cost an epoch's time again
 
@@ -139,7 +139,7 @@ def usable(T: Tensor | None) -> Tensor | None:
     """T, or None, which is uniform, where T tells classes too little apart to be inverted: then nothing is said of the
     accuracy, and the figure only serves to compare.
     """
-    return T if T is not None and bool(torch.linalg.cond(T.double()) < LARGEST_CONDITION) else None
+    return T if T is not None and invertible(T) else None
 
 
 def learn(

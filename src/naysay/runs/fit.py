@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay import holdout, neighbors, selection, transition
+from naysay import holdout, neighbors, selection, shares, transition
 from naysay.audit import Audit, audit
 from naysay.estimation import SAMPLE, ask_neighbors, label_counts, not_told
 from naysay.estimation import Estimate as EstimatedT
@@ -27,7 +27,6 @@ from naysay.reading import Labelled, Oracle
 from naysay.runs.attempt import Attempt, Ground, Model, attempt, learn
 from naysay.runs.settings import GAIN, HELD_OUT, Settings, recommend
 from naysay.selection import Choice
-from naysay.shares import read as read_shares
 from naysay.words import count, joined
 
 Tell = Callable[[str], None]
@@ -181,12 +180,9 @@ def _ground(
         by_T = settings.sharing.class_shares is not None and (told or near).gain > GAIN
     # machines may round differently, and all must train on the same labels
     judged_by, T, by_T = processes.agree((judged_by, T, by_T))
-    graph, wanted = (
-        None,
-        [settings.sharing_by(scheme).within(*part.given.shape) for scheme in schemes if scheme != "none"],
-    )
-    if wanted:
-        k = max(sharing.neighbors(*part.given.shape) for sharing in wanted)
+    graph, shape = None, part.given.shape
+    if wanted := [settings.sharing_by(scheme).within(*shape) for scheme in schemes if scheme != "none"]:
+        k = max(sharing.neighbors(*shape) for sharing in wanted)
         tell(f"finding the {k} nearest neighbours of {len(rows):,} training rows")
         graph = neighbors.build(features, k, settings.sharing.method, space.metric)
     return Ground(part, graph, judged_by, T, by_T)
@@ -194,6 +190,6 @@ def _ground(
 
 def _told(given: Tensor, features: Any, space: Space, settings: Settings) -> EstimatedT | None:
     """How labels come about as neighbours show it; None where they show nothing."""
-    seed, known = settings.config.seed, read_shares(settings.sharing.class_shares, given.shape[1])
+    seed, known = settings.config.seed, shares.read(settings.sharing.class_shares, given.shape[1])
     found, *_ = ask_neighbors(given, label_counts(given), features, None, space.metric, SAMPLE, seed, known)
     return found if found is not None and found.told else None

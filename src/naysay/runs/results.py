@@ -53,7 +53,7 @@ def caveats(fitted: Fitted) -> list[str]:
     if why:
         return [f"The accuracy cannot be told: {why}."]
     if settings.encoder is not None:
-        return ["An encoder that was pretrained on these very items makes the estimate up to 3.5 points too high."]
+        return ["An encoder that was pretrained on these very items makes the estimate too high."]
     return (
         [] if settings.apart else ["The held-out items had a part in making the space, though their labels had none."]
     )

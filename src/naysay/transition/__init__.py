@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from naysay.transition.matrices import HUMAN, biased, human, noisy, popularity, solve, uniform, validate
+from naysay.transition.matrices import HUMAN, biased, human, invertible, noisy, popularity, solve, uniform, validate
 from naysay.transition.sampling import explicit_sharing, oracle_empirical, sample
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "estimate",
     "explicit_sharing",
     "human",
+    "invertible",
     "noisy",
     "oracle_empirical",
     "popularity",

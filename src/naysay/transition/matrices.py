@@ -146,10 +146,15 @@ def validate(T: Any, n_classes: int | None = None) -> Tensor:
     return matrix
 
 
+def invertible(T: Tensor) -> bool:
+    """Whether T (K, K), or each of several (m, K, K), is conditioned well enough to be solved with."""
+    return bool((torch.linalg.cond(T.detach().double()) < LARGEST_CONDITION).all())
+
+
 def solve(T: Tensor, right: Tensor) -> Tensor:
     """X with T X = right. Refused where T is too ill-conditioned: the answer would be rounding error."""
-    condition = float(torch.linalg.cond(T.detach()))
-    if not condition < LARGEST_CONDITION:
+    if not invertible(T):
+        condition = float(torch.linalg.cond(T.detach()))
         raise InputError(
             f"T has no usable inverse (condition number {condition:.2g}, at most {LARGEST_CONDITION:.0g} is allowed), "
             "so unbiased risk estimates do not exist for it. "
