@@ -136,6 +136,7 @@ OPTIONS = {
         ending("--json", ALSO),
         {
             "seed": Change("--seed 1", "shared", f"{OWN} --json"),
+            "class_shares": Change("--class-shares shares.csv", "shared", f"{BIASED} --json"),
             "html": Change("--html audit.html", "places", OWN),
             "force": Change("--force", "code", f"{OWN} --html old.html"),
             "json": Change("--json", "is_json", OWN),

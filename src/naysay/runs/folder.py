@@ -11,7 +11,7 @@
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
@@ -38,21 +38,29 @@ BLOCK = 65_536  # rows predicted at a time
 
 
 def write(
-    fitted: Fitted, data: Labelled, folder: str | Path, *, oracle: Oracle | None = None, command: str = ""
+    fitted: Fitted,
+    data: Labelled,
+    folder: str | Path,
+    *,
+    oracle: Oracle | None = None,
+    command: str = "",
+    words: Callable[[str], str] = str,
 ) -> dict[str, Any]:
     """Write a run into the (new, empty) folder; the content of run.json is returned.
 
-    oracle: what the truth says, where it is known, to be shown beside the predictions in the report.
+    oracle: what the truth says, where it is known, to be shown beside the predictions in the report. words: turns
+    what is said to whoever wrote Python, such as class_shares=, into what the command calls it.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    about = describe(fitted, data, command)
-    arrays = account(fitted, data)
+    about, arrays = describe(fitted, data, command), account(fitted, data)
+    about["verdict"] = words(about["verdict"])
+    about["never_predicted"] = [data.classes[at] for at in np.flatnonzero(arrays["class_counts"] == 0)]
     if oracle is not None:
         arrays |= {f"{part}_truth": oracle.of_rows(arrays[f"{part}_row"]) for part in ("map", "item")}
     fitted.kept.predictor.save(folder / "model.safetensors")
     _write_json(folder / "run.json", about)
-    _write_json(folder / "audit.json", fitted.audit.as_dict())
+    _write_json(folder / "audit.json", fitted.audit.said(words).as_dict())
     lines = "".join(json.dumps(line) + "\n" for line in _records(fitted, about))
     (folder / "records.jsonl").write_text(lines, encoding="utf-8")
     with (folder / "report.npz").open("wb") as file:
