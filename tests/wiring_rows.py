@@ -256,7 +256,7 @@ PARAMETERS = {
         },
         {
             "transition": Setting(T, "score"),
-            "class_shares": Setting("even", "score", (("scheme", "none"), ("loss", "scl-nl"))),
+            "class_shares": Setting("even", "score", (("scheme", "none"), ("loss", "scl-nl"), ("learning_rate", 1e-4))),
         },
         {"transition": Setting("popularity", "probabilities", (("loss", "fwd"),))},
         {"transition": Setting("estimated", "probabilities", (("loss", "fwd"),))},
