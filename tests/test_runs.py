@@ -157,7 +157,7 @@ def test_without_training_again_the_model_that_was_judged_is_kept():
     assert fitted.kept is fitted.chosen.models[0]
     assert (len(fitted.rows), len(fitted.held)) == (81, 9)
     assert "all of them" not in verdict(fitted)
-    assert fitted.chosen.history == [pytest.approx(epoch) for epoch in fitted.kept.trained.history]
+    assert fitted.chosen.history == [pytest.approx(epoch) for epoch in fitted.kept.history]
 
 
 def test_a_model_that_estimates_labels_is_judged_by_what_it_estimates():

@@ -25,8 +25,8 @@ TWO_CLASSES = (
 def encode_for(X: Any, y: Any, classes: Sequence[Any] | None) -> tuple[Tensor, NDArray[Any]]:
     """What `encode` gives for the labels `y` of rows `X`, which must be as many."""
     comp, named = encode(y, classes, stacklevel=4)
-    if len(comp) != len(X):
-        raise ValueError(f"X and y must have the same rows; got {len(X)} and {len(comp)}.")
+    if len(comp) != X.shape[0]:
+        raise ValueError(f"X and y must have the same rows; got {X.shape[0]} and {len(comp)}.")
     return comp, named
 
 

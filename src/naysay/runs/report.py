@@ -133,6 +133,8 @@ def _learning(epochs: list[Line], schemes: list[str], told: bool) -> list[Curves
 
     Nor is the accuracy, epoch by epoch, where it cannot be told.
     """
+    if not epochs:  # a mixture is made of models without any
+        return []
     lines = {scheme: [line for line in epochs if line["scheme"] == scheme] for scheme in schemes}
     x = [line["epoch"] for line in max(lines.values(), key=len)]
     estimates, tested, losses = [], [], []
@@ -178,7 +180,7 @@ def _heat_maps(arrays: Arrays, about: Line) -> list[HeatMap]:
     names = about["classes"]
     rows = [f"{name} ({count:,})" for name, count in zip(names, arrays["class_counts"], strict=True)]
     titles = {"heat_given": "Labels as given", "heat_shared": f"Labels after sharing ({about['chosen']})"}
-    if about["chosen"] == "none":
+    if about["chosen"] == "none" or about["settings"].get("auto"):
         del titles["heat_shared"]
     lighter = "the lighter the diagonal, the less labels and predictions contradict"
     note = f"Mean label mass of the items of each predicted class: {lighter}."
