@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "naysay"
 # The stages in the order of the flow; those on one line do not know each other.
 STAGES = [
     {"errors", "seeds", "progress", "words", "figures", "statistics"},
-    {"files", "memory", "processes"},
+    {"cores", "files", "memory", "processes"},
     {"tensors"},
     {"engine"},
     {"labels"},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from naysay.cli import options as o
 from naysay.cli.output import command_line, console, new_folder, say_json, teller
+from naysay.cores import held
 from naysay.errors import InputError
 from naysay.files import probe, told
 
@@ -146,6 +147,8 @@ def fit(
         def speak(line: str) -> None:
             tell(o.in_flags(line))
 
+        if less := held():
+            speak(less)
         fitted = runs.fit(given, settings, oracle=given.oracle, progress=bar, tell=speak, processes=join())
         if unfinished is None:  # the first process writes
             return
