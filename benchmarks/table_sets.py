@@ -199,4 +199,27 @@ def _in_steps(x: Any, value: Any, n: int) -> Set:
 
 SEEN = (clusters, crowded, mixed, texts, iris, wine, digits, waves, display, friedman, spirals, blobs, shells, fashion)
 KEPT_OUT = (chessboard, heavy_tails, rules, steps, short_texts, few_rows)
+# the rows of the benchmark: which labels each set gets
+ROWS: dict[str, tuple[str, ...]] = {
+    "clusters": ("uniform", "biased", "popular"),
+    "crowded": ("uniform",),
+    "mixed": ("uniform", "biased", "popular"),
+    "texts": ("uniform", "three"),
+    "iris": ("uniform", "noisy"),
+    "wine": ("noisy", "popular"),
+    "digits": ("uniform", "strongly biased"),
+    "waves": ("uniform", "strongly biased"),
+    "display": ("popular", "three"),
+    "friedman": ("uniform",),
+    "spirals": ("uniform", "noisy"),
+    "blobs": ("biased",),
+    "shells": ("noisy",),
+    "fashion": ("uniform", "biased"),
+    "chessboard": ("uniform",),
+    "heavy_tails": ("uniform", "popular"),
+    "rules": ("uniform", "noisy"),
+    "steps": ("biased",),
+    "short_texts": ("uniform", "three"),
+    "few_rows": ("uniform",),
+}
 SETS: dict[str, Callable[[int], Set]] = {make.__name__: make for make in (*SEEN, *KEPT_OUT)}

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.table_sets import FASHION, KEPT_OUT, SETS
+from benchmarks.table_sets import FASHION, KEPT_OUT, ROWS, SETS
 from naysay import labels, runs, transition
 from naysay.datasets.dataset import Items, numbered
 from naysay.learning import Config
@@ -148,7 +148,7 @@ def show(path: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="*", default=[name for name in SETS if name != "fashion" or FASHION.exists()])
-    parser.add_argument("--labels", nargs="*", default=KINDS)
+    parser.add_argument("--labels", nargs="*", help=f"of {', '.join(KINDS)}; else those of the benchmark's rows")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds after which no more is begun")
@@ -162,7 +162,8 @@ def main() -> None:
     if asked.out.exists():
         lines = [json.loads(line) for line in asked.out.read_text().splitlines()]
         done = {(one["set"], one["labels"], one["seed"]) for one in lines}
-    jobs = [(name, kind, seed) for seed in range(asked.seeds) for name in asked.sets for kind in asked.labels]
+    kinds = {name: asked.labels or ROWS[name] for name in asked.sets}
+    jobs = [(name, kind, seed) for seed in range(asked.seeds) for name, of in kinds.items() for kind in of]
     jobs, end = [job for job in jobs if job not in done], time.monotonic() + asked.limit
     context = multiprocessing.get_context("spawn")
     with asked.out.open("a") as file, context.Pool(asked.processes, maxtasksperchild=8) as pool:
