@@ -16,7 +16,6 @@ lists of text, with nothing to run.
 """
 
 import dataclasses
-import math
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ MANY_EMPTY = 0.01  # of the cells: from here on that a cell is empty may say som
 NUMBERS = 0.95  # of the cells that are not empty must be numbers (or dates): the others are then slips
 WORDS = 3  # a sentence has so many, on average
 LEVELS = 50  # columns that a category may become
+RARE = 1000  # texts without a column of their own that are remembered
 RECURS = 0.5  # of the rows have a frequent text: the column is a category
 SAMPLE = 10_001  # cells that a median is taken of
 FIRST = 100  # different texts by which dates are recognised
@@ -64,8 +64,13 @@ class Column:
         """The names of the columns that it becomes."""
         return (self.name,)
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns it becomes."""
+        return len(self.names)
+
     def apply(self, column: Any) -> tuple[Block, Strange]:
-        """The numbers (n, width) of an Arrow column like it, and the cells that were not understood."""
+        """The numbers (n, n_columns) of an Arrow column like it, and the cells that were not understood."""
         raise NotImplementedError
 
     def check(self) -> None:
@@ -181,12 +186,16 @@ class Boolean(Column):
 
 @dataclass(frozen=True, eq=False)
 class Category(Column):
-    """levels: the frequent texts. other: whether there were others. flag: whether a column says which are empty."""
+    """levels: the frequent texts. other: whether there were others. flag: whether a column says which are empty.
+
+    rare: the others of training, unless they were too many to keep: they are not strange in another table.
+    """
 
     kind, plural = "category", "categories"
     levels: tuple[str, ...] = ()
     other: bool = False
     flag: bool = False
+    rare: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -218,11 +227,12 @@ class Category(Column):
         out = np.zeros((len(spread), nowhere), np.float32)
         there = np.flatnonzero(spread < nowhere)
         out[there, spread[there]] = 1
-        return out, found.strange(place == len(levels))
+        known = pc.is_in(found.texts, pa.array(self.rare, found.texts.type)).to_numpy(zero_copy_only=False)
+        return out, found.strange((place == len(levels)) & ~known)
 
     def told(self) -> str:
         """How many levels it has."""
-        return f"category of {count(len(self.levels), 'level')}, {count(len(self.names), 'column')}"
+        return f"category of {count(len(self.levels), 'level')}, {count(self.n_columns, 'column')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +305,7 @@ class Text(Column):
 
     def told(self) -> str:
         """How many words are known."""
-        return f"text of {len(self.known.words):,} words, {count(len(self.names), 'column')}"
+        return f"text of {len(self.known.words):,} words, {count(self.n_columns, 'column')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +319,11 @@ class Lists(Column):
     def names(self) -> tuple[str, ...]:
         """Its places by number."""
         return tuple(f"{self.name}[{j}]" for j in range(self.width))
+
+    @property
+    def n_columns(self) -> int:
+        """Its width, which a file that was changed can say is anything."""
+        return self.width
 
     @property
     def is_plain(self) -> bool:
@@ -511,8 +526,9 @@ def find_wording(name: str, found: cells.Texts) -> Column:
             return Text(name, empty, wording=wording)
     if not frequent:
         return LeftOut(name, empty, why="id-like")
-    levels = tuple(texts[frequent].tolist())
-    return Category(name, empty, (), levels, recurring < filled, flag)
+    rare = np.delete(texts, frequent)
+    named = tuple(rare.tolist()) if len(rare) <= RARE else ()
+    return Category(name, empty, (), tuple(texts[frequent].tolist()), len(rare) > 0, flag, named)
 
 
 def median(values: Floats) -> float:
@@ -574,7 +590,7 @@ def _with_empty(column: Column, strange: Strange, values: Floats) -> Strange:
 
 
 def _finite(column: Column, *numbers: float) -> None:
-    if not all(math.isfinite(number) and abs(number) < LARGEST for number in numbers):
+    if not all(-LARGEST < number < LARGEST for number in numbers):
         raise InputError(f"the column {column.name!r} must have numbers such as float32 holds.")
 
 
