@@ -143,6 +143,23 @@ def test_empty_cells_among_numbers_get_the_median_and_are_flagged_where_there_ar
     assert ("'tall'" in column.told()) == ("tall" in cells)
 
 
+@pytest.mark.parametrize(
+    ("cells", "form"),
+    [(["1,234", "5", "12,345.5"], "1,234.5"), (["1.234", "5", "12.345,5"], "1.234,5"), (["0,5", "-3,25"], "1.234,5")],
+)
+def test_numbers_with_commas_are_numbers(tmp_path, cells, form):
+    column, x = one(cells)
+    assert (column.kind, column.form) == ("number", form)
+    point = {"1,234.5": (",", ""), "1.234,5": (",", ".")}[form]
+    plain = [cell if form == "1,234.5" else cell.replace(".", "") for cell in cells]
+    assert x[:, 0].tolist() == [float(cell.replace(*point)) for cell in plain]
+    path = tmp_path / "t.csv"
+    path.write_text("y;x\n" + "".join(f"{i};{cell}\n" for i, cell in enumerate(cells)))
+    items = read_table(path)
+    assert items.x[:, 1].tolist() == x[:, 0].tolist()
+    assert items.columns.told()[1] == f"x: number, as {form}"
+
+
 @pytest.mark.parametrize("words", [("yes", "no"), ("TRUE", "False"), ("Y", "n"), ("on", "off"), (True, False)])
 def test_two_words_are_one_and_nought(words):
     column, x = one([words[0], words[1], words[1]])
@@ -480,3 +497,17 @@ def test_the_encoder_takes_tables_into_a_pipeline():
 def test_what_is_no_table_is_refused(table, said):
     with pytest.raises(InputError, match=said):
         library.TableEncoder().fit(table)
+
+
+def test_a_vector_of_zeros_among_embeddings_is_no_error(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 150)
+    x = (3 * np.eye(3, 6)[y] + rng.normal(size=(150, 6))).astype(np.float32)
+    x[[0, 7]] = 0
+    made = {"e": list(x), "not": [CLASSES[(k + 1 + i % 2) % 3] for i, k in enumerate(y)]}
+    pq.write_table(pa.table(made), tmp_path / "t.parquet")
+    call = ("fit", tmp_path / "t.parquet", "--label", "not", "--epochs", 1, "--scheme", "dms", "--folds", 1)
+    said = naysay(*call, "--out", tmp_path / "RUN").stderr
+    assert "by angle" in said
+    naysay("predict", tmp_path / "RUN", tmp_path / "t.parquet", "--out", tmp_path / "p.csv")
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 151

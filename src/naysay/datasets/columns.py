@@ -112,7 +112,8 @@ def apply_blocks(
     """
     import pyarrow as pa
 
-    numbers = [column.name for column in recipe.used if isinstance(column, kinds.Number) and not column.centre]
+    plain = (column for column in recipe.used if isinstance(column, kinds.Number) and not column.centre)
+    numbers = [column.name for column in plain if column.form == "plain"]
     for start, batch in _blocks(path, _open(path, text, recipe.inputs, numbers, [])):
         with _reading(path, start):
             texts = {name: _texts(path, name, batch.column(name)) for name in text}

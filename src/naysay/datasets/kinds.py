@@ -33,7 +33,7 @@ from naysay.words import count, few
 Block = NDArray[np.float32]
 
 MANY_EMPTY = 0.01  # of the cells: from here on that a cell is empty may say something itself
-NUMBERS = 0.95  # of the cells that are not empty must be numbers (or dates): the others are then slips
+MOST = 0.95  # of the cells that are not empty must be numbers (or dates): the others are then slips
 WORDS = 3  # a sentence has so many, on average
 LEVELS = 50  # columns that a category may become
 RARE = 1000  # texts without a column of their own that are remembered
@@ -99,13 +99,17 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Number(Column):
-    """fill: what an empty cell gets, less the centre. centre: what is taken away. flag: tell which cells are empty."""
+    """fill: what an empty cell gets, less the centre. centre: what is taken away. flag: tell which cells are empty.
+
+    constant: whether all cells were alike. form: how texts write the numbers.
+    """
 
     kind, plural = "number", "numbers"
     fill: float = 0.0
     centre: float = 0.0
     flag: bool = False
     constant: bool = False
+    form: str = "plain"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,10 +124,12 @@ class Number(Column):
     def check(self) -> None:
         """Both numbers must be such as float32 holds."""
         _finite(self, self.fill, self.centre)
+        if self.form not in cells.NUMBERS:
+            raise InputError(f"the column {self.name!r} must have a known form of numbers.")
 
     def apply(self, column: Any) -> tuple[Block, Strange]:
         """The numbers; a column without any is refused."""
-        values, strange = cells.as_numbers(column, np.float64 if self.centre else np.float32)
+        values, strange = cells.as_numbers(column, np.float64 if self.centre else np.float32, self.form)
         if strange and np.isnan(values).all():
             raise not_numbers(self.name, next(iter(strange)))
         return self.fill_in(values), _with_empty(self, strange, values)
@@ -139,7 +145,7 @@ class Number(Column):
 
     def told(self) -> str:
         """Number, and what is special about it."""
-        special = [f"less {self.centre:g}"] if self.centre else []
+        special = [f"as {self.form}"] * (self.form != "plain") + [f"less {self.centre:g}"] * (self.centre != 0)
         return ", ".join(["number", *special, *_emptiness(self, f"{self.fill + self.centre:g}")])
 
 
@@ -423,12 +429,12 @@ def _of_texts(name: str, column: Any, found: cells.Texts, named: bool) -> Column
         raise not_numbers(name, first)
     no_word = ~cells.are_empty(found.texts)
     said = int(counts[no_word].sum())
-    numbers = cells.numbers_in(found.texts, np.float32)
-    if said and counts[~np.isnan(numbers)].sum() >= NUMBERS * said:
-        values, strange = cells.as_numbers(column)
-        if is_far(values):
-            values, strange = cells.as_numbers(column, np.float64)
-        return find_number(name, values, strange, named=named)
+    for form in cells.NUMBERS:
+        numbers = cells.numbers_in(found.texts, np.float32, form)
+        if said and counts[~np.isnan(numbers)].sum() >= MOST * said:
+            exact = np.float64 if is_far(numbers) else np.float32
+            values, strange = cells.as_numbers(column, exact, form)
+            return find_number(name, values, strange, form, named=named)
     lower = {text.lower() for text in found.texts.to_pylist()} if len(found.texts) <= 8 else set()
     for words in TRUTHS:
         # one of the words alone says something by where it is missing
@@ -438,13 +444,15 @@ def _of_texts(name: str, column: Any, found: cells.Texts, named: bool) -> Column
     if any(2 * np.isfinite(some).sum() >= len(some) for some in dates.values()):  # else all need not be looked at
         form = max(DATES, key=lambda form: counts[np.isfinite(cells.seconds_in(found.texts, form))].sum())
         seconds, strange = cells.as_seconds(column, form)
-        if np.isfinite(seconds).sum() >= NUMBERS * said:
+        if np.isfinite(seconds).sum() >= MOST * said:
             return find_date(name, seconds, form, strange)
     return find_wording(name, found)
 
 
-def find_number(name: str, values: Floats, strange: Strange | None = None, *, named: bool = False) -> Column:
-    """Numbers (n,), NaN where cells are empty."""
+def find_number(
+    name: str, values: Floats, strange: Strange | None = None, form: str = "plain", *, named: bool = False
+) -> Column:
+    """Numbers (n,), NaN where cells are empty, which texts write in that form."""
     check_finite(name, values, empty=True)
     empty = int(np.isnan(values).sum())
     if empty == len(values):
@@ -455,7 +463,7 @@ def find_number(name: str, values: Floats, strange: Strange | None = None, *, na
     fill = 0.0 if centre else median(values)
     flag = empty > MANY_EMPTY * len(values)
     constant = bool(np.nanmin(values) == np.nanmax(values)) and not flag
-    return Number(name, empty, tuple(list(strange or ())[:3]), fill, centre, flag, constant)
+    return Number(name, empty, tuple(list(strange or ())[:3]), fill, centre, flag, constant, form)
 
 
 def find_numbers(names: Sequence[str], x: Block, named: Container[str] = ()) -> list[Column]:
