@@ -388,13 +388,18 @@ def from_dict(given: Any) -> Column:
         if hint in TYPES:
             right = isinstance(value, TYPES[hint]) and isinstance(value, bool) == (hint is bool)
         else:
-            right = hint == tuple[str, ...] and isinstance(value, list) and all(isinstance(one, str) for one in value)
+            right = hint == tuple[str, ...] and isinstance(value, list) and all(map(_is_text, value))
         if not right:
             raise InputError(f"the column {given['name']!r:.80} cannot have {name!r:.40} as it is.")
         values[name] = tuple(value) if isinstance(value, list) else value
     column: Column = row(**values)
     column.check()
     return column
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is text that UTF-8 can write."""
+    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value))
 
 
 # finding
