@@ -167,6 +167,38 @@ def test_two_words_are_one_and_nought(words):
     assert x.tolist() == [[1], [0], [0]]
 
 
+def test_types_of_parquet_are_what_they_say(tmp_path):
+    hours = [timedelta(hours=i % 7) for i in range(9)]
+    texts = ["a", None, "b"] * 3
+    columns = {
+        "span": pa.array(hours, pa.duration("us")),
+        "clock": pa.array([(datetime(2024, 1, 1) + hour).time() for hour in hours], pa.time32("s")),
+        "dictionary": pa.array(texts).dictionary_encode(),
+        "view": pa.array(texts, pa.string_view()),
+        "zoned": pa.array([datetime(2024, 1, 1) + hour for hour in hours], pa.timestamp("ns", tz="Europe/Berlin")),
+        "wide": pa.array([10**15 + i * 7 % 5 for i in range(9)]),
+        "nothing": pa.nulls(9),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    items = read_table(tmp_path / "t.parquet")
+    assert dict(line.split(": ", 1) for line in items.columns.told()) == {
+        "span": "number",
+        "clock": "number",
+        "dictionary": "category of 2 levels, 3 columns, 3 empty cells",
+        "view": "category of 2 levels, 3 columns, 3 empty cells",
+        "zoned": "date (year-month-day), with hour",
+        "wide": "number, less 1e+15",
+        "nothing": "left out (empty)",
+    }
+    assert items.x[:, :2].tolist() == [[hour.total_seconds()] * 2 for hour in hours]
+    assert items.x[:, -1].tolist() == [i * 7 % 5 - 2 for i in range(9)]
+    pq.write_table(pa.table({"raw": [b"\xff"]}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"t\.parquet must hold numbers in column 'raw'; got 'binary'"):
+        read_table(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"the table is damaged \(.*UTF8"):
+        Columns.find(pa.table({"x": pa.array([b"\xff\xfe", b"a"]).view(pa.string())}))
+
+
 def test_a_category_has_a_column_for_each_frequent_text_and_one_for_the_rest():
     cells = ["red"] * 5 + ["blue"] * 3 + [" red "] + ["mauve", "teal"] + [None]
     column, x = one(cells)
@@ -177,8 +209,16 @@ def test_a_category_has_a_column_for_each_frequent_text_and_one_for_the_rest():
 
 def test_at_most_fifty_texts_of_a_category_have_columns():
     column, x = one([f"level{i % 80}" for i in range(1600)])
-    assert (len(column.levels), column.other) == (50, True)
+    assert (len(column.levels), column.other, len(column.rare)) == (50, True, 30)
     assert (x.sum(1) == 1).all()
+    assert column.apply(pa.array(["level7", column.rare[0], "new"]))[1] == {"new": 1}
+
+
+def test_where_more_others_were_than_can_be_kept_a_new_one_is_not_strange():
+    column, _ = one(["red", "blue"] * 1000 + [f"odd{i}" for i in range(1001)])
+    assert (column.levels, column.rare) == (("blue", "red"), ())
+    x, strange = column.apply(pa.array(["red", "new"]))
+    assert (x.tolist(), strange) == ([[0, 1, 0], [0, 0, 1]], {})
 
 
 @pytest.mark.parametrize(
@@ -256,8 +296,10 @@ def test_numbers_are_no_ids_merely_because_they_differ():
 
 def test_a_column_that_was_named_is_never_left_out_silently(tmp_path):
     path = write(tmp_path / "t.csv", {"index": range(9), "same": ["k"] * 9, "x": [*range(8), ""], "one": [1] * 9})
-    with pytest.warns(UserWarning, match=r"the column 'same' was named in features= and is left out \(constant\)"):
+    said = r"the column 'same' was named in features= and is left out \(constant\)"
+    with pytest.warns(UserWarning, match=said) as caught:
         items = read_table(path, features=["index", "same", "x", "one"])
+    assert "named in --features and is" in in_flags(str(caught[0].message))
     assert items.features == ("index", "x", "x is empty", "one")
     assert read_table(path).features == ("x", "x is empty")
 

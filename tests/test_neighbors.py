@@ -351,6 +351,14 @@ def test_a_row_of_zeros_has_no_neighbours_and_is_nobodys(k, kind):
     assert build(x, k, metric="cosine").to_csr().nnz == 57 * min(k, 56)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_the_gpu_leaves_the_same_gaps():
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32))
+    x[::50] = 0
+    assert build(x.cuda(), 9, metric="cosine").to("cpu") == build(x, 9, metric="cosine")
+    assert query(x.cuda(), x[:60].cuda(), 9, metric="cosine").to("cpu") == query(x, x[:60], 9, metric="cosine")
+
+
 def test_the_approximate_search_leaves_rows_of_zeros_out_too():
     x = np.random.default_rng(0).normal(size=(3000, 6)).astype(np.float32)
     x[::100] = 0

@@ -134,8 +134,9 @@ def as_numbers(column: Any, kind: Any = np.float32, form: str = "plain") -> tupl
     import pyarrow.compute as pc
 
     if not is_text(column.type):
-        if pa.types.is_temporal(column.type):
-            column = pc.cast(column, pa.int64() if column.type.bit_width == 64 else pa.int32())
+        if pa.types.is_temporal(column.type):  # in seconds, whatever unit a file keeps them in
+            ticks = pc.cast(column, pa.int64() if column.type.bit_width == 64 else pa.int32())
+            column = pc.divide(pc.cast(ticks, pa.float64(), safe=False), float(PER_SECOND[column.type.unit]))
         return np.asarray(pc.cast(column, pa.from_numpy_dtype(kind), safe=False)), {}
     cells = as_texts(column)
     found = numbers_in(cells.texts, kind, form)

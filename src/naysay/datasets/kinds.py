@@ -194,7 +194,8 @@ class Boolean(Column):
 class Category(Column):
     """levels: the frequent texts. other: whether there were others. flag: whether a column says which are empty.
 
-    rare: the others of training, unless they were too many to keep: they are not strange in another table.
+    rare: the others of training, which are not strange in another table; none where they were too many to keep, and
+    no other is strange then.
     """
 
     kind, plural = "category", "categories"
@@ -233,12 +234,15 @@ class Category(Column):
         out = np.zeros((len(spread), nowhere), np.float32)
         there = np.flatnonzero(spread < nowhere)
         out[there, spread[there]] = 1
+        if self.other and not self.rare:
+            return out, {}
         known = pc.is_in(found.texts, pa.array(self.rare, found.texts.type)).to_numpy(zero_copy_only=False)
         return out, found.strange((place == len(levels)) & ~known)
 
     def told(self) -> str:
         """How many levels it has."""
-        return f"category of {count(len(self.levels), 'level')}, {count(self.n_columns, 'column')}"
+        empty = [count(self.empty, "empty cell")] * (self.empty > 0)
+        return ", ".join([f"category of {count(len(self.levels), 'level')}", count(self.n_columns, "column"), *empty])
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +315,8 @@ class Text(Column):
 
     def told(self) -> str:
         """How many words are known."""
-        return f"text of {len(self.known.words):,} words, {count(self.n_columns, 'column')}"
+        empty = [count(self.empty, "empty cell")] * (self.empty > 0)
+        return ", ".join([f"text of {len(self.known.words):,} words", count(self.n_columns, "column"), *empty])
 
 
 @dataclass(frozen=True, eq=False)

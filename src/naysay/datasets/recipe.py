@@ -11,7 +11,8 @@ are in every one columns that number the rows, or whose texts are all different.
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -41,7 +42,8 @@ class Columns:
     def find(cls, table: Any, named: Iterable[str] = ()) -> Self:
         """What the columns of a table are; `named`: those that were named as features, which is no accident."""
         table, explicit = as_arrow(table), set(named)
-        found = (kinds.find(name, table.column(name), named=name in explicit) for name in table.column_names)
+        with _as_text():
+            found = [kinds.find(name, table.column(name), named=name in explicit) for name in table.column_names]
         return cls.settle(tuple(found), explicit)
 
     @classmethod
@@ -100,7 +102,8 @@ class Columns:
         place = 0
         for column in self.used:
             for start in range(0, table.num_rows, MANY):
-                block, odd = column.apply(table.column(column.name).slice(start, MANY).combine_chunks())
+                with _as_text():
+                    block, odd = column.apply(table.column(column.name).slice(start, MANY).combine_chunks())
                 x[start : start + len(block), place : place + block.shape[1]] = block
                 if odd and strange is not None:
                     strange[column.name] = dict(Counter(strange.get(column.name, {})) + Counter(odd))
@@ -153,6 +156,17 @@ def unlike(columns: Columns, strange: Mapping[str, Strange]) -> str:
             what = count(sum(odd.values()), "cell") + ("" if named is None else f" such as {named[:40]!r}")
             said.append(f"{what} in {column.name!r}, {'empty' if named is None else column.instead}")
     return "; ".join(said)
+
+
+@contextmanager
+def _as_text() -> Iterator[None]:
+    """Around what reads cells: text that is none is the one thing that Arrow finds out only then."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise InputError(f"the table is damaged ({error}). Write it again.") from error
 
 
 def _with_wording(place: int, column: Column, arrays: Mapping[str, Any]) -> Column:
