@@ -271,6 +271,12 @@ def test_words_tell_sentences_apart():
     ]
 
 
+def test_a_text_may_begin_with_a_bracket():
+    assert one(["[deleted]", "[deleted]", "[removed]", "[removed]"])[0].kind == "category"
+    with pytest.raises(InputError, match=r"got '\[1, 2\]'\. If its lists are embeddings, name it with features='x'"):
+        one(["[1, 2]", "[3, 4]"])
+
+
 def test_tf_idf_is_its_definition():
     texts = ["big ship ship", "big wave here", "ship wave ship wave", "one more wave"] * 3
     texts = [f"{text} n{i}" for i, text in enumerate(texts)]
@@ -545,7 +551,7 @@ def test_a_vector_of_zeros_among_embeddings_is_no_error(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 150)
     x = (3 * np.eye(3, 6)[y] + rng.normal(size=(150, 6))).astype(np.float32)
-    x[[0, 7]] = 0
+    x[::3] = 0
     made = {"e": list(x), "not": [CLASSES[(k + 1 + i % 2) % 3] for i, k in enumerate(y)]}
     pq.write_table(pa.table(made), tmp_path / "t.parquet")
     call = ("fit", tmp_path / "t.parquet", "--label", "not", "--epochs", 1, "--scheme", "dms", "--folds", 1)
@@ -553,3 +559,6 @@ def test_a_vector_of_zeros_among_embeddings_is_no_error(tmp_path):
     assert "by angle" in said
     naysay("predict", tmp_path / "RUN", tmp_path / "t.parquet", "--out", tmp_path / "p.csv")
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 151
+    with np.load(tmp_path / "RUN" / "report.npz") as shown:
+        examples = shown["item_row"][shown["examples"]]  # an item, and the neighbours that the report shows of it
+    assert x[examples].any(2).all(), "no neighbour is shown that is none"

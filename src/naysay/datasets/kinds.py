@@ -46,6 +46,7 @@ LARGEST = 3e38  # of float32
 TRUTHS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("on", "off"))
 CIRCLES = {"month": 12, "weekday": 7, "hour": 24}
 NUMBERED = re.compile(r"(?:^|[\W_]|(?<=[a-z])(?=[A-Z]))(?i:id|ids|idx|index|uuid|guid|key|rownum|row|row.?number)$")
+VECTOR = re.compile(r"\[[\d\s.,eE+-]+\]")
 PANDAS = re.compile(r"|Unnamed: 0(?:\.\d+)?|__index_level_\d+__")  # how it writes an index
 
 
@@ -435,7 +436,7 @@ def _of_texts(name: str, column: Any, found: cells.Texts, named: bool) -> Column
     filled = int(counts.sum())
     if not filled:
         return LeftOut(name, n, why="empty")
-    if (first := found.texts[int(found.codes[found.codes >= 0][0])].as_py()).startswith("["):
+    if VECTOR.fullmatch(first := found.texts[int(found.codes[found.codes >= 0][0])].as_py()):
         raise not_numbers(name, first)
     no_word = ~cells.are_empty(found.texts)
     said = int(counts[no_word].sum())
