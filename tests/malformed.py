@@ -11,6 +11,7 @@ seeds of each.
 import contextlib
 import copy
 import faulthandler
+import functools
 import gzip
 import hashlib
 import io
@@ -38,6 +39,8 @@ import torch
 
 from naysay import datasets, labels, tensors
 from naysay.datasets import formats, store, unpickle
+from naysay.datasets.columns import apply_blocks
+from naysay.datasets.recipe import Columns
 from naysay.errors import InputError
 from naysay.features import load_encoder
 from naysay.learning import Config, Predictor
@@ -590,11 +593,72 @@ def runs(folder, rng):
     return lambda: render(copied, folder / "new.html")
 
 
+CELLS = ("", "n/a", "tall", "1,5", "inf", "nan", "1e999", "2024-02-30", "31.12.9999", "0001-01-01T25:00Z", "[1]", "yes")
+CELLS += ("2024-01-01T00:00:00+99:99", "\u0660\u0661", "\u2028", "x" * 70_000, "a b c " * 3000, "'", "{}", "-", "=1+1")
+
+
+def mixed_columns(rng):
+    """Columns of every kind, some of their cells odd."""
+    n = rng.choice((3, 40, 40, 200))
+    columns = {
+        "age": [str(20 + i % 50) for i in range(n)],
+        "colour": [("red", "green", "blue")[i % 3] for i in range(n)],
+        "member": [("yes", "no")[i % 2] for i in range(n)],
+        "when": [f"2024-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(n)],
+        "review": [f"the {('ship', 'bread', 'ball')[i % 3]} of word{i} and more" for i in range(n)],
+        "not_label": [NAMES[i % 3] for i in range(n)],
+    }
+    for _ in range(rng.choice((0, 1, 5, 40))):
+        columns[rng.choice(list(columns)[:5])][rng.randrange(n)] = rng.choice(CELLS)
+    return columns
+
+
+def mixed(folder, rng):
+    import csv
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns, path = mixed_columns(rng), folder / rng.choice(("t.csv", "t.csv", "t.parquet"))
+    if path.suffix == ".csv":
+        made = io.StringIO()
+        csv.writer(made).writerows([columns, *zip(*columns.values(), strict=True)])
+        path.write_bytes(recoded(made.getvalue(), rng))
+    else:
+        pq.write_table(pa.table(columns), path)
+    spoil_file(path, rng, 0.3)
+
+    def call():
+        data = read(path, label="not_label", contradictions="keep")
+        use(data)
+        recipe = data.items.columns
+        again = Columns.from_dict(json.loads(json.dumps(recipe.as_dict(), allow_nan=False)), recipe.arrays())
+        made = np.concatenate([x for _, x in apply_blocks(path, [], again, {})])
+        assert np.array_equal(made, data.items.x), "applied again the recipe gives other features"
+
+    return call
+
+
+@functools.cache
+def good_recipe():
+    return Columns.find(mixed_columns(random.Random(1)))
+
+
+def recipes(folder, rng):
+    found = good_recipe()
+    told, new = spoil_tree(found.as_dict(), rng), mixed_columns(rng)
+
+    def call():
+        Columns.from_dict(told, found.arrays()).apply(new)
+
+    return call
+
+
 READERS = {
     row.__name__: row
     for row in (
         *(csv, parquet, npz, npy, known, images, labelled_images, votes, pickles, archives, configs, graphs, models),
-        *(cards, runs),
+        *(cards, runs, mixed, recipes),
     )
 }
 

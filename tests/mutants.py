@@ -446,8 +446,27 @@ MUTANTS = [
         ("Draws(transition, n_labels, seed)", "Draws(transition, n_labels, 0)"),
         ("item, label, annotator, options, strict)", "item, label, None, options, strict)"),
         ("known_set(source, data, whole", "known_set(source, None, whole"),
-        ('truth=truth)\n    return items, {**origin, "id": key', 'truth=None)\n    return items, {**origin, "id": key'),
+        ("read_items(path, key, label, truth, picked", "read_items(path, key, label, None, picked"),
     ),
+    *of(
+        "reading/__init__.py",
+        "test_datasets_kinds.py",
+        ("classes.issuperset(map(str.casefold, levels))", "False"),
+    ),
+    *of(
+        "datasets/kinds.py",
+        "test_datasets_kinds.py",
+        ("empty > MANY_EMPTY * len(values)\n    constant", "False\n    constant"),
+        ("if counts[i] >= often]", "]"),
+        ("(days + 3) % 7", "days % 7"),
+        ("(place == len(levels)) & ~known", "place == len(levels)"),
+    ),
+    *of(
+        "datasets/recipe.py",
+        "test_datasets_kinds.py",
+        ("column.constant and column.name not in named", "column.constant"),
+    ),
+    *of("neighbors/gaps.py", "test_neighbors.py", ("indices[asked, found.k :] = without[: k - found.k]", "pass")),
     *of(
         "reading/labelling.py",
         "test_wiring.py -k 'augment-n_labels or augment-transition or augment-merge'",

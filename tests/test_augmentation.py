@@ -520,3 +520,26 @@ def test_a_new_scheme_is_one_row_of_the_table(monkeypatch):
 def test_augment_and_augment_report_take_the_same():
     """Written out twice for help() and type checkers, so this holds them together."""
     assert inspect.signature(augment).parameters == inspect.signature(augment_report).parameters
+
+
+@pytest.mark.parametrize("scheme", ["rss", "rms", "dss", "dms"])
+@pytest.mark.parametrize("gamma", [1.0, "auto"])
+def test_a_row_of_zeros_keeps_its_own_labels_and_changes_nobodys_by_cosine(scheme, gamma):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(50, 4)).astype(np.float32), rng.integers(0, 5, 50)
+    x[[3, 20, 49]] = 0
+    y[20] = -1
+    Z = augment(x, y, scheme, 6, gamma=gamma, n_classes=5, metric="cosine")
+    there = x.any(1)
+    alone = augment(x[there], y[there], scheme, 6, gamma=gamma, n_classes=5, metric="cosine")
+    assert np.array_equal(Z[there], alone)
+    assert np.array_equal(Z[[3, 20, 49]], np.stack([np.eye(5)[y[3]], np.zeros(5), np.eye(5)[y[49]]]))
+
+
+def test_a_new_row_of_zeros_receives_nothing():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(50, 4)), np.arange(50) % 4
+    new = np.vstack([x[:2], np.zeros((1, 4))])
+    for scheme in ("none", "dms"):
+        Z = LabelAugmenter(scheme, n_neighbors=5, metric="cosine").fit(x, y).transform(new)
+        assert Z.sum(1) == pytest.approx([1, 1, 0], abs=1e-6)

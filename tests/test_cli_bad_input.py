@@ -201,9 +201,8 @@ def test_a_failure_halfway_leaves_the_old_file_and_nothing_else(tmp_path):
     out = tmp_path / "p.csv"
     out.write_text("old")
     bad = write_csv(tmp_path / "bad.csv", rows(at40_1="inf"))
-    assert (
-        "must hold finite numbers" in naysay("predict", tmp_path / "RUN", bad, "--out", out, "--force", code=2).stderr
-    )
+    done = naysay("predict", tmp_path / "RUN", bad, "--out", out, "--force", code=2)
+    assert "must hold finite numbers" in done.stderr
     assert out.read_text() == "old"
     twice = write_csv(tmp_path / "twice.csv", rows(at40_0="i0"))
     assert "'i0' more than once" in naysay("predict", tmp_path / "RUN", twice, "--out", out, "--force", code=2).stderr

@@ -207,7 +207,7 @@ def test_a_table_of_many_blocks_is_put_together_in_order(tmp_path):
         (
             b"id,x,y\na,tall,k\nb,small,k\n",
             {"id": "id"},
-            r"data.csv has no column left for features: x: left out \(id-like\), y: left out \(constant\)\. Add columns",
+            r"data.csv has no column left for features: x: left out \(id-like\), y: left out \(constant\)\. Add",
         ),
         (
             b'id,e\na,"[1, 2]"\n',

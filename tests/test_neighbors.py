@@ -1,5 +1,7 @@
 """The exact searches against a float64 brute force, bit for bit, on data made to break them; and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naysay.errors import InputError
-from naysay.neighbors import build, exact_cpu, exact_gpu, proposals, query
+from naysay.neighbors import Graph, build, check, exact_cpu, exact_gpu, proposals, query
 from naysay.neighbors.proposals_gpu import largest, round_to_11_bits
 
 
@@ -287,10 +289,6 @@ GOOD = np.arange(12.0).reshape(6, 2)
             r"unknown method 'exakt': did you mean exact\? The known ones are approximate, auto, exact\.",
         ),
         ((GOOD, 1, "exact", "l2"), r"unknown metric 'l2': The known ones are cosine, euclidean\."),
-        (
-            (GOOD - GOOD[1], 1, "exact", "cosine"),
-            r"no all-zero row for the cosine metric, which needs a direction; got row 1\.",
-        ),
     ],
 )
 def test_build_says_what_is_wrong(arguments, words):
@@ -312,3 +310,83 @@ def test_query_says_what_is_wrong():
 def test_too_large_numbers_are_refused_by_the_gpu_code_too():
     with pytest.raises(InputError, match=r"small enough for float32 squared distances"):
         exact_gpu.search(torch.from_numpy((GOOD * 1e19).astype(np.float32)), 1)
+
+
+# rows of zeros, by cosine
+
+
+def cosine_oracle(x, asked, k, *, itself):
+    """Rows and distances of the k nearest by cosine, in float64 of float32 rows of length 1; gaps are inf."""
+
+    def unit(rows):
+        lengths = np.sqrt((rows.astype(np.float64) ** 2).sum(1, keepdims=True))
+        return (rows / np.where(lengths, lengths, 1)).astype(np.float32).astype(np.float64)
+
+    rows, there = unit(x), x.any(1)
+    neighbors, distances = [], []
+    for i, one in enumerate(unit(asked)):
+        apart = ((rows - one) ** 2).sum(1).astype(np.float32)
+        apart[~there | (itself & (np.arange(len(x)) == i)) | (not one.any())] = np.inf
+        order = np.argsort(apart, kind="stable")[:k]
+        neighbors.append(order)
+        distances.append(apart[order])
+    return np.array(neighbors), np.array(distances)
+
+
+def same_neighbors(graph, oracle):
+    there = np.isfinite(oracle[1])
+    assert np.array_equal(graph.distances.numpy(), oracle[1])
+    assert np.array_equal(graph.indices.numpy()[there], oracle[0][there])
+    check(graph)
+
+
+@pytest.mark.parametrize("k", [1, 5, 56, 57, 59])  # of 60 rows 57 are not zero
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_row_of_zeros_has_no_neighbours_and_is_nobodys(k, kind):
+    x = np.random.default_rng(0).normal(size=(60, 4)).astype(kind)
+    x[[0, 17, 59]] = 0
+    same_neighbors(build(x, k, metric="cosine"), cosine_oracle(x, x, k, itself=True))
+    new = x[[0, 3, 17, 4]]
+    same_neighbors(query(x, new, k, metric="cosine"), cosine_oracle(x, new, k, itself=False))
+    assert build(x, k, metric="cosine").to_csr().nnz == 57 * min(k, 56)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_the_gpu_leaves_the_same_gaps():
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32))
+    x[::50] = 0
+    assert build(x.cuda(), 9, metric="cosine").to("cpu") == build(x, 9, metric="cosine")
+    assert query(x.cuda(), x[:60].cuda(), 9, metric="cosine").to("cpu") == query(x, x[:60], 9, metric="cosine")
+
+
+def test_the_approximate_search_leaves_rows_of_zeros_out_too():
+    x = np.random.default_rng(0).normal(size=(3000, 6)).astype(np.float32)
+    x[::100] = 0
+    graph, exact = (build(x, 7, method, "cosine") for method in ("approximate", "exact"))
+    check(graph)
+    assert graph.distances[::100].isinf().all()
+    assert graph.distances[x.any(1)].isfinite().all()
+    assert not np.isin(graph.indices[x.any(1)], np.arange(0, 3000, 100)).any()
+    assert (graph.indices == exact.indices).float().mean() > 0.95
+    same_neighbors(exact, cosine_oracle(x, x, 7, itself=True))
+
+
+@pytest.mark.parametrize("rows", [2, 5])
+def test_where_at_most_one_row_has_a_direction_nobody_has_neighbours(rows):
+    for filled in (0, 1):
+        x = np.zeros((rows, 3), np.float32)
+        x[:filled] = 1
+        graph = build(x, rows - 1, metric="cosine")
+        check(graph)
+        assert graph.distances.isinf().all()
+        assert graph.to_csr().nnz == 0
+    assert query(x, x, rows, metric="cosine").distances[1:].isinf().all()
+
+
+def test_gaps_survive_a_file_and_are_refused_where_they_cannot_be(tmp_path):
+    x = np.eye(5, 3, dtype=np.float32)
+    graph = build(x, 2, metric="cosine")
+    graph.save(tmp_path / "g.safetensors")
+    assert Graph.load(tmp_path / "g.safetensors") == graph
+    with pytest.raises(InputError, match="distances must be finite"):
+        check(replace(graph, metric="euclidean"))

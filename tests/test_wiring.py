@@ -290,7 +290,8 @@ def write_table(path, rng):
 @functools.cache
 def fitted(estimator, settings, time=1):
     """The estimator fitted with these settings to labels of people who like some classes more than others."""
-    quick = {"epochs": 1} if "epochs" in estimator().get_params() else {}
+    trained = "epochs" in estimator().get_params() and "budget" not in dict(settings)
+    quick = {"epochs": 1} if trained else {}
     return estimator(**{**quick, **dict(settings)}).fit(*data()[:2])
 
 

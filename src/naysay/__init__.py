@@ -14,6 +14,7 @@ __all__ = [
     "ComplementaryClassifier",
     "ComplementaryKNeighbors",
     "LabelAugmenter",
+    "TableEncoder",
     "audit",
     "augment",
     "augmentation",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     )
     from naysay.augmentation import augment
     from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
+    from naysay.estimators.tables import TableEncoder
     from naysay.reading import read
 
 _HOME = {  # naysay.augment is naysay.augmentation.augment
@@ -78,6 +80,7 @@ _HOME = {  # naysay.augment is naysay.augmentation.augment
     "ComplementaryClassifier": "estimators",
     "ComplementaryKNeighbors": "estimators",
     "LabelAugmenter": "estimators",
+    "TableEncoder": "estimators.tables",
     "read": "reading",
 }
 

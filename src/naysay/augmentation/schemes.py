@@ -13,7 +13,7 @@ from torch import Tensor
 
 from naysay import shares
 from naysay.augmentation.propagation import check_settings
-from naysay.augmentation.weights import auto_gamma, by_distance, by_rank
+from naysay.augmentation.weights import auto_gamma, by_distance, by_rank, without_gaps
 from naysay.errors import InputError, unknown
 from naysay.neighbors import METHODS
 from naysay.neighbors.graph import METRICS
@@ -36,7 +36,7 @@ class Scheme:
 
 
 def _rank(distances: Tensor, gamma: None) -> Tensor:
-    return by_rank(len(distances), distances.shape[1], distances.device)
+    return without_gaps(by_rank(len(distances), distances.shape[1], distances.device), distances)
 
 
 SCHEMES: dict[str, Scheme] = {

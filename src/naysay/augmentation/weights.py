@@ -1,5 +1,7 @@
 """How much a row listens to each of its neighbours: non-negative weights (n, k) whose rows sum to 1.
 
+Where a row has no neighbour the distance is inf and the weight 0: a row without any sums to 0.
+
 By rank the k-th nearest weighs 1/k; by distance it weighs exp(-gamma * squared distance) (arXiv 2305.08344, Section 4).
 The paper's text gives no gamma. 1, on rows of length 1, is our choice for its tables, and a flat one: squared distances
 of 64 neighbours differ by a tenth or two there, and all weigh nearly alike. `auto_gamma` suits distances of any scale.
@@ -26,8 +28,19 @@ def by_distance(distances: Tensor, gamma: float) -> Tensor:
     Weights are relative to the nearest's: taking its distance away changes no normalised weight and keeps it from
     underflow. So by_distance(d + c) = by_distance(d) for any c, however far away all neighbours are.
     """
-    raw = torch.exp(-gamma * (distances - distances.amin(1, keepdim=True)))
-    return raw / raw.sum(1, keepdim=True)
+    nearest = distances.amin(1, keepdim=True)
+    return _summing_to_1(torch.exp(-gamma * (distances - nearest.where(nearest.isfinite(), 0))))
+
+
+def without_gaps(weights: Tensor, distances: Tensor) -> Tensor:
+    """Weights (n, k), and 0 where a distance (n, k) is inf, since there is no neighbour."""
+    there = distances.isfinite()
+    return weights if bool(there.all()) else _summing_to_1(weights.where(there, 0))
+
+
+def _summing_to_1(raw: Tensor) -> Tensor:
+    sums = raw.sum(1, keepdim=True)
+    return raw / sums.where(sums > 0, 1)
 
 
 def auto_gamma(distances: Tensor) -> float:
@@ -43,15 +56,17 @@ def auto_gamma(distances: Tensor) -> float:
 
 def gamma_of(spread: Tensor, k: int) -> float:
     """`auto_gamma`, from the k-th distance less the nearest of each row (n,)."""
-    typical = float(spread.median())
+    spread = spread[spread.isfinite()]  # a row that lacks a neighbour has none
+    typical = float(spread.median()) if len(spread) else 0.0
     if typical == 0 and bool((spread > 0).any()):
         typical = float(spread[spread > 0].median())
     return math.log(k) / typical if typical > 0 and k > 1 else 1.0
 
 
 def effective_neighbors(weights: Tensor) -> Tensor:
-    """How many neighbours each row in effect listens to, (n,): 1 / sum of squared weights, between 1 and k."""
-    return 1 / weights.square().sum(1)
+    """How many neighbours each row in effect listens to, (n,): 1 / sum of squared weights, 1 to k, or 0 for none."""
+    effective = 1 / weights.square().sum(1)
+    return effective.where(effective.isfinite(), 0)
 
 
 def warn_unless_fits(gamma: float, spread: Tensor, effective: Tensor, k: int, distances: Tensor | None = None) -> None:

@@ -25,7 +25,7 @@ def option(panel: str | None, flag: str, metavar: str | None, help: str, **more:
 items, labels, sharing, training, output = (partial(option, panel) for panel in PANELS)
 
 DATA = "A CSV, Parquet, .npz or .npy file, a folder of images, or a known set such as digits (naysay data list)."
-FEATURES = "Columns of numbers or embeddings, or a pattern such as 'e*'; may be repeated. Else all not named otherwise."
+FEATURES = "Columns of any kind, or a pattern such as 'e*'; may be repeated. Else all that are not named otherwise."
 LABEL = "A column that says what an item is NOT (empty: no label; -1 too, where classes are numbers); may be repeated."
 LABELS_FILE = "Labels in a table of their own, one row per label: --item names the item, --label the class it is not."
 EVERY_CLASS = "What becomes of an item of which every class is said to be wrong."

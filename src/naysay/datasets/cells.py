@@ -20,7 +20,11 @@ Strange = dict[str, int]  # cells that were not understood, and how many there a
 # what people write into cells that they have no number for
 EMPTY = {"?", "-", "--", "---", ".", "..", "na", "n/a", "n.a.", "nan", "nil", "none", "null", "missing", "unknown"}
 EMPTY |= {"undefined", "#n/a", "#na", "#null!"}
-NUMBER = r"^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:inf|infinity))$"
+NUMBERS = {  # how a column writes its numbers, and what is taken away or becomes a point
+    "plain": (r"^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:inf|infinity))$", "", ""),
+    "1,234.5": (r"^[+-]?(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?$", ",", ""),
+    "1.234,5": (r"^[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?$", ".", ","),
+}
 CLOCK = r"(?:[T ]\s*(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:[.,]\d+)?)?\s*(?P<p>[AaPp][Mm])?)?"
 ZONE = r"\s*(?P<z>Z|[+-]\d{2}:?\d{2})?"
 DATES = {  # the first that reads most cells is taken
@@ -97,12 +101,15 @@ def as_texts(column: Any) -> Texts:
     return Texts(again.dictionary, np.append(inner, -1)[outer])
 
 
-def numbers_in(texts: Any, kind: Any) -> Floats:
-    """The numbers (m,) of type `kind` that texts (m,) are; NaN where one is none."""
+def numbers_in(texts: Any, kind: Any, form: str = "plain") -> Floats:
+    """The numbers (m,) of type `kind` that texts (m,) are in the form of that row of NUMBERS; NaN where one is none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    right = pc.match_substring_regex(texts, NUMBER)
+    pattern, taken, point = NUMBERS[form]
+    right = pc.match_substring_regex(texts, pattern)
+    for old, new in ((taken, ""), (point, ".")):
+        texts = pc.replace_substring(texts, old, new) if old else texts
     plain = pc.cast(pc.if_else(right, texts, pa.scalar(None, texts.type)), pa.from_numpy_dtype(kind))
     values: Floats = plain.to_numpy(zero_copy_only=False)
     return values
@@ -118,17 +125,21 @@ def are_empty(texts: Any) -> NDArray[np.bool_]:
     return found
 
 
-def as_numbers(column: Any, kind: Any = np.float32) -> tuple[Floats, Strange]:
-    """A column as numbers (n,) of the type `kind`, NaN where a cell is empty or no number, and what the latter are."""
+def as_numbers(column: Any, kind: Any = np.float32, form: str = "plain") -> tuple[Floats, Strange]:
+    """A column as numbers (n,) of the type `kind`, NaN where a cell is empty or no number, and what the latter are.
+
+    form: the row of NUMBERS by which texts are read.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not is_text(column.type):
-        if pa.types.is_temporal(column.type):
-            column = pc.cast(column, pa.int64() if column.type.bit_width == 64 else pa.int32())
+        if pa.types.is_temporal(column.type):  # in seconds, whatever unit a file keeps them in
+            ticks = pc.cast(column, pa.int64() if column.type.bit_width == 64 else pa.int32())
+            column = pc.divide(pc.cast(ticks, pa.float64(), safe=False), float(PER_SECOND[column.type.unit]))
         return np.asarray(pc.cast(column, pa.from_numpy_dtype(kind), safe=False)), {}
     cells = as_texts(column)
-    found = numbers_in(cells.texts, kind)
+    found = numbers_in(cells.texts, kind, form)
     return cells.spread(found, np.nan), cells.strange(np.isnan(found) & ~are_empty(cells.texts))
 
 

@@ -112,7 +112,8 @@ def apply_blocks(
     """
     import pyarrow as pa
 
-    numbers = [column.name for column in recipe.used if isinstance(column, kinds.Number) and not column.centre]
+    plain = (column for column in recipe.used if isinstance(column, kinds.Number) and not column.centre)
+    numbers = [column.name for column in plain if column.form == "plain"]
     for start, batch in _blocks(path, _open(path, text, recipe.inputs, numbers, [])):
         with _reading(path, start):
             texts = {name: _texts(path, name, batch.column(name)) for name in text}
@@ -287,11 +288,11 @@ def _again(path: Path, names: list[str]) -> dict[str, list[Any]]:
 
 def _assemble(path: Path, recipe: Columns, sources: Mapping[str, Any]) -> Array:
     """The features (n, d), from numbers (n, width) that were read already and from Arrow columns."""
-    n, width = len(next(iter(sources.values()))), len(recipe.names)
+    n, width = len(next(iter(sources.values()))), recipe.n_columns
     memory.afford(4 * n * width, str(path), FEWER)
     x, place = np.empty((n, width), np.float32), 0
     for column in recipe.used:
-        source, end = sources[column.name], place + len(column.names)
+        source, end = sources[column.name], place + column.n_columns
         if not isinstance(source, np.ndarray):
             x[:, place:end] = column.apply(source)[0]
         else:

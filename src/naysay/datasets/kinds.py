@@ -16,7 +16,6 @@ lists of text, with nothing to run.
 """
 
 import dataclasses
-import math
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -34,9 +33,10 @@ from naysay.words import count, few
 Block = NDArray[np.float32]
 
 MANY_EMPTY = 0.01  # of the cells: from here on that a cell is empty may say something itself
-NUMBERS = 0.95  # of the cells that are not empty must be numbers (or dates): the others are then slips
+MOST = 0.95  # of the cells that are not empty must be numbers (or dates): the others are then slips
 WORDS = 3  # a sentence has so many, on average
 LEVELS = 50  # columns that a category may become
+RARE = 1000  # texts without a column of their own that are remembered
 RECURS = 0.5  # of the rows have a frequent text: the column is a category
 SAMPLE = 10_001  # cells that a median is taken of
 FIRST = 100  # different texts by which dates are recognised
@@ -46,6 +46,7 @@ LARGEST = 3e38  # of float32
 TRUTHS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("on", "off"))
 CIRCLES = {"month": 12, "weekday": 7, "hour": 24}
 NUMBERED = re.compile(r"(?:^|[\W_]|(?<=[a-z])(?=[A-Z]))(?i:id|ids|idx|index|uuid|guid|key|rownum|row|row.?number)$")
+VECTOR = re.compile(r"\[[\d\s.,eE+-]+\]")
 PANDAS = re.compile(r"|Unnamed: 0(?:\.\d+)?|__index_level_\d+__")  # how it writes an index
 
 
@@ -64,8 +65,13 @@ class Column:
         """The names of the columns that it becomes."""
         return (self.name,)
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns it becomes."""
+        return len(self.names)
+
     def apply(self, column: Any) -> tuple[Block, Strange]:
-        """The numbers (n, width) of an Arrow column like it, and the cells that were not understood."""
+        """The numbers (n, n_columns) of an Arrow column like it, and the cells that were not understood."""
         raise NotImplementedError
 
     def check(self) -> None:
@@ -94,13 +100,17 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Number(Column):
-    """fill: what an empty cell gets, less the centre. centre: what is taken away. flag: tell which cells are empty."""
+    """fill: what an empty cell gets, less the centre. centre: what is taken away. flag: tell which cells are empty.
+
+    constant: whether all cells were alike. form: how texts write the numbers.
+    """
 
     kind, plural = "number", "numbers"
     fill: float = 0.0
     centre: float = 0.0
     flag: bool = False
     constant: bool = False
+    form: str = "plain"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,10 +125,12 @@ class Number(Column):
     def check(self) -> None:
         """Both numbers must be such as float32 holds."""
         _finite(self, self.fill, self.centre)
+        if self.form not in cells.NUMBERS:
+            raise InputError(f"the column {self.name!r} must have a known form of numbers.")
 
     def apply(self, column: Any) -> tuple[Block, Strange]:
         """The numbers; a column without any is refused."""
-        values, strange = cells.as_numbers(column, np.float64 if self.centre else np.float32)
+        values, strange = cells.as_numbers(column, np.float64 if self.centre else np.float32, self.form)
         if strange and np.isnan(values).all():
             raise not_numbers(self.name, next(iter(strange)))
         return self.fill_in(values), _with_empty(self, strange, values)
@@ -134,7 +146,7 @@ class Number(Column):
 
     def told(self) -> str:
         """Number, and what is special about it."""
-        special = [f"less {self.centre:g}"] if self.centre else []
+        special = [f"as {self.form}"] * (self.form != "plain") + [f"less {self.centre:g}"] * (self.centre != 0)
         return ", ".join(["number", *special, *_emptiness(self, f"{self.fill + self.centre:g}")])
 
 
@@ -181,12 +193,17 @@ class Boolean(Column):
 
 @dataclass(frozen=True, eq=False)
 class Category(Column):
-    """levels: the frequent texts. other: whether there were others. flag: whether a column says which are empty."""
+    """levels: the frequent texts. other: whether there were others. flag: whether a column says which are empty.
+
+    rare: the others of training, which are not strange in another table; none where they were too many to keep, and
+    no other is strange then.
+    """
 
     kind, plural = "category", "categories"
     levels: tuple[str, ...] = ()
     other: bool = False
     flag: bool = False
+    rare: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -218,11 +235,15 @@ class Category(Column):
         out = np.zeros((len(spread), nowhere), np.float32)
         there = np.flatnonzero(spread < nowhere)
         out[there, spread[there]] = 1
-        return out, found.strange(place == len(levels))
+        if self.other and not self.rare:
+            return out, {}
+        known = pc.is_in(found.texts, pa.array(self.rare, found.texts.type)).to_numpy(zero_copy_only=False)
+        return out, found.strange((place == len(levels)) & ~known)
 
     def told(self) -> str:
         """How many levels it has."""
-        return f"category of {count(len(self.levels), 'level')}, {count(len(self.names), 'column')}"
+        empty = [count(self.empty, "empty cell")] * (self.empty > 0)
+        return ", ".join([f"category of {count(len(self.levels), 'level')}", count(self.n_columns, "column"), *empty])
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +316,8 @@ class Text(Column):
 
     def told(self) -> str:
         """How many words are known."""
-        return f"text of {len(self.known.words):,} words, {count(len(self.names), 'column')}"
+        empty = [count(self.empty, "empty cell")] * (self.empty > 0)
+        return ", ".join([f"text of {len(self.known.words):,} words", count(self.n_columns, "column"), *empty])
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +331,11 @@ class Lists(Column):
     def names(self) -> tuple[str, ...]:
         """Its places by number."""
         return tuple(f"{self.name}[{j}]" for j in range(self.width))
+
+    @property
+    def n_columns(self) -> int:
+        """Its width, which a file that was changed can say is anything."""
+        return self.width
 
     @property
     def is_plain(self) -> bool:
@@ -367,13 +394,18 @@ def from_dict(given: Any) -> Column:
         if hint in TYPES:
             right = isinstance(value, TYPES[hint]) and isinstance(value, bool) == (hint is bool)
         else:
-            right = hint == tuple[str, ...] and isinstance(value, list) and all(isinstance(one, str) for one in value)
+            right = hint == tuple[str, ...] and isinstance(value, list) and all(map(_is_text, value))
         if not right:
             raise InputError(f"the column {given['name']!r:.80} cannot have {name!r:.40} as it is.")
         values[name] = tuple(value) if isinstance(value, list) else value
     column: Column = row(**values)
     column.check()
     return column
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is text that UTF-8 can write."""
+    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value))
 
 
 # finding
@@ -404,16 +436,16 @@ def _of_texts(name: str, column: Any, found: cells.Texts, named: bool) -> Column
     filled = int(counts.sum())
     if not filled:
         return LeftOut(name, n, why="empty")
-    if (first := found.texts[int(found.codes[found.codes >= 0][0])].as_py()).startswith("["):
+    if VECTOR.fullmatch(first := found.texts[int(found.codes[found.codes >= 0][0])].as_py()):
         raise not_numbers(name, first)
     no_word = ~cells.are_empty(found.texts)
     said = int(counts[no_word].sum())
-    numbers = cells.numbers_in(found.texts, np.float32)
-    if said and counts[~np.isnan(numbers)].sum() >= NUMBERS * said:
-        values, strange = cells.as_numbers(column)
-        if is_far(values):
-            values, strange = cells.as_numbers(column, np.float64)
-        return find_number(name, values, strange, named=named)
+    for form in cells.NUMBERS:
+        numbers = cells.numbers_in(found.texts, np.float32, form)
+        if said and counts[~np.isnan(numbers)].sum() >= MOST * said:
+            exact = np.float64 if is_far(numbers) else np.float32
+            values, strange = cells.as_numbers(column, exact, form)
+            return find_number(name, values, strange, form, named=named)
     lower = {text.lower() for text in found.texts.to_pylist()} if len(found.texts) <= 8 else set()
     for words in TRUTHS:
         # one of the words alone says something by where it is missing
@@ -423,13 +455,15 @@ def _of_texts(name: str, column: Any, found: cells.Texts, named: bool) -> Column
     if any(2 * np.isfinite(some).sum() >= len(some) for some in dates.values()):  # else all need not be looked at
         form = max(DATES, key=lambda form: counts[np.isfinite(cells.seconds_in(found.texts, form))].sum())
         seconds, strange = cells.as_seconds(column, form)
-        if np.isfinite(seconds).sum() >= NUMBERS * said:
+        if np.isfinite(seconds).sum() >= MOST * said:
             return find_date(name, seconds, form, strange)
     return find_wording(name, found)
 
 
-def find_number(name: str, values: Floats, strange: Strange | None = None, *, named: bool = False) -> Column:
-    """Numbers (n,), NaN where cells are empty."""
+def find_number(
+    name: str, values: Floats, strange: Strange | None = None, form: str = "plain", *, named: bool = False
+) -> Column:
+    """Numbers (n,), NaN where cells are empty, which texts write in that form."""
     check_finite(name, values, empty=True)
     empty = int(np.isnan(values).sum())
     if empty == len(values):
@@ -440,7 +474,7 @@ def find_number(name: str, values: Floats, strange: Strange | None = None, *, na
     fill = 0.0 if centre else median(values)
     flag = empty > MANY_EMPTY * len(values)
     constant = bool(np.nanmin(values) == np.nanmax(values)) and not flag
-    return Number(name, empty, tuple(list(strange or ())[:3]), fill, centre, flag, constant)
+    return Number(name, empty, tuple(list(strange or ())[:3]), fill, centre, flag, constant, form)
 
 
 def find_numbers(names: Sequence[str], x: Block, named: Container[str] = ()) -> list[Column]:
@@ -511,8 +545,9 @@ def find_wording(name: str, found: cells.Texts) -> Column:
             return Text(name, empty, wording=wording)
     if not frequent:
         return LeftOut(name, empty, why="id-like")
-    levels = tuple(texts[frequent].tolist())
-    return Category(name, empty, (), levels, recurring < filled, flag)
+    rare = np.delete(texts, frequent)
+    named = tuple(rare.tolist()) if len(rare) <= RARE else ()
+    return Category(name, empty, (), tuple(texts[frequent].tolist()), len(rare) > 0, flag, named)
 
 
 def median(values: Floats) -> float:
@@ -574,7 +609,7 @@ def _with_empty(column: Column, strange: Strange, values: Floats) -> Strange:
 
 
 def _finite(column: Column, *numbers: float) -> None:
-    if not all(math.isfinite(number) and abs(number) < LARGEST for number in numbers):
+    if not all(-LARGEST < number < LARGEST for number in numbers):
         raise InputError(f"the column {column.name!r} must have numbers such as float32 holds.")
 
 

@@ -11,7 +11,8 @@ are in every one columns that number the rows, or whose texts are all different.
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -41,7 +42,8 @@ class Columns:
     def find(cls, table: Any, named: Iterable[str] = ()) -> Self:
         """What the columns of a table are; `named`: those that were named as features, which is no accident."""
         table, explicit = as_arrow(table), set(named)
-        found = (kinds.find(name, table.column(name), named=name in explicit) for name in table.column_names)
+        with _as_text():
+            found = [kinds.find(name, table.column(name), named=name in explicit) for name in table.column_names]
         return cls.settle(tuple(found), explicit)
 
     @classmethod
@@ -75,6 +77,11 @@ class Columns:
         return tuple(name for column in self.used for name in column.names)
 
     @property
+    def n_columns(self) -> int:
+        """How many columns come out."""
+        return sum(column.n_columns for column in self.used)
+
+    @property
     def is_plain(self) -> bool:
         """Whether the table's columns come out as they are, one for one."""
         return all(column.is_plain for column in self.columns)
@@ -90,16 +97,17 @@ class Columns:
         if missing:
             lacks = few(map(repr, missing), 5)
             raise InputError(f"the table lacks the columns {lacks}, which the model was trained on. Add them.")
-        memory.afford(4 * table.num_rows * len(self.names), "the table as numbers", FEWER)
-        x = np.empty((table.num_rows, len(self.names)), np.float32)
+        memory.afford(4 * table.num_rows * self.n_columns, "the table as numbers", FEWER)
+        x = np.empty((table.num_rows, self.n_columns), np.float32)
         place = 0
         for column in self.used:
             for start in range(0, table.num_rows, MANY):
-                block, odd = column.apply(table.column(column.name).slice(start, MANY).combine_chunks())
+                with _as_text():
+                    block, odd = column.apply(table.column(column.name).slice(start, MANY).combine_chunks())
                 x[start : start + len(block), place : place + block.shape[1]] = block
                 if odd and strange is not None:
                     strange[column.name] = dict(Counter(strange.get(column.name, {})) + Counter(odd))
-            place += len(column.names)
+            place += column.n_columns
         return x
 
     def told(self) -> list[str]:
@@ -111,7 +119,7 @@ class Columns:
         parts = []
         for kind, plural in PLURALS.items():
             if of := [column for column in self.used if column.kind == kind]:
-                width, empty = sum(len(column.names) for column in of), sum(column.empty > 0 for column in of)
+                width, empty = sum(column.n_columns for column in of), sum(column.empty > 0 for column in of)
                 more = [f"{empty} with empty cells"] * (empty > 0) + [count(width, "column")] * (width > len(of))
                 parts.append(
                     f"{len(of)} {kind if len(of) == 1 else plural}" + (f" ({', '.join(more)})" if more else "")
@@ -150,6 +158,17 @@ def unlike(columns: Columns, strange: Mapping[str, Strange]) -> str:
     return "; ".join(said)
 
 
+@contextmanager
+def _as_text() -> Iterator[None]:
+    """Around what reads cells: text that is none is the one thing that Arrow finds out only then."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise InputError(f"the table is damaged ({error}). Write it again.") from error
+
+
 def _with_wording(place: int, column: Column, arrays: Mapping[str, Any]) -> Column:
     if not isinstance(column, Text):
         return column
@@ -160,23 +179,35 @@ def _with_wording(place: int, column: Column, arrays: Mapping[str, Any]) -> Colu
 
 
 def as_arrow(table: Any) -> Any:
-    """An Arrow table of one, of a DataFrame (pandas, polars), or of columns by name."""
+    """An Arrow table of one, of a DataFrame (pandas, polars), of columns by name, or of an array (n, d)."""
     import pyarrow as pa
 
     if isinstance(table, pa.Table):
         return table
-    try:
-        if hasattr(table, "__arrow_c_stream__"):
-            return pa.table(table)
-        names = list(table.keys()) if hasattr(table, "keys") else []
-        columns = {str(name): pa.array(np.asarray(table[name]), from_pandas=True) for name in names}
-        if columns:
+    if isinstance(table, np.ndarray) and table.ndim == 2:
+        table = {f"x{j}": column for j, column in enumerate(table.T)}
+    if hasattr(table, "keys"):
+        columns = {str(name): _as_array(name, table[name]) for name in list(table.keys())}
+        lengths = {len(column) for column in columns.values()}
+        if len(lengths) == 1:
             return pa.table(columns)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(
-            f"the table cannot be read ({str(error).splitlines()[0]}). Give columns of one type."
-        ) from error
-    got = type(table).__name__
-    raise InputError(
-        f"a table must be a DataFrame or columns by name; got {got}. For an array of numbers none is needed."
-    )
+    elif hasattr(table, "__arrow_c_stream__"):
+        return pa.table(table)
+    must = "a table must be a DataFrame, or columns of one length by name"
+    raise InputError(f"{must}; got {type(table).__name__}. Columns are texts, numbers, times or lists.")
+
+
+def _as_array(name: Any, cells: Any) -> Any:
+    """A column's cells as an Arrow array; those of several types become texts."""
+    import pyarrow as pa
+
+    if isinstance(cells, pa.Array | pa.ChunkedArray):
+        return cells
+    values = cells if isinstance(cells, list | tuple) else np.asarray(cells)
+    try:
+        return pa.array(values, from_pandas=True)
+    except pa.ArrowException as error:
+        if np.ndim(values) != 1:
+            raise InputError(f"the column {name!r} must hold a cell for each row ({error}).") from error
+        texts = [None if cell is None or (isinstance(cell, float) and np.isnan(cell)) else str(cell) for cell in values]
+        return pa.array(texts, pa.string())

@@ -60,7 +60,7 @@ class Wording:
     @classmethod
     def from_arrays(cls, words: Any, idf: Any, components: Any) -> Self:
         """The wording of the arrays that `arrays` gave; others are refused."""
-        named = tuple(bytes(words).decode("utf-8").split("\n")) if words.dtype == np.uint8 else ()
+        named = tuple(words.tobytes().decode("utf-8", "replace").split("\n")) if words.dtype == np.uint8 else ()
         floats = idf.dtype == components.dtype == np.float32 and idf.ndim == 1 and components.ndim == 2
         right = floats and len(named) == len(set(named)) == len(idf) == components.shape[1] and len(components)
         if not right or not (np.isfinite(idf).all() and np.isfinite(components).all()):

@@ -105,7 +105,8 @@ def neighborhoods(graph: Graph, labelled: int, seed: int) -> Counts:
 
     So many that each has some hundred of the `labelled` rows; -1 where a row has none.
     """
-    near, group = graph.indices.cpu().numpy(), np.full(graph.n, -1)
+    own, group = torch.arange(graph.n, dtype=torch.int32)[:, None], np.full(graph.n, -1)
+    near = graph.indices.cpu().where(graph.distances.cpu().isfinite(), own).numpy()  # who has none reaches itself
     centres = stream(seed, "neighborhoods").permutation(graph.n)[: max(1, labelled // NEIGHBORHOOD)]
     group[centres] = np.arange(len(centres))
     while len(left := np.flatnonzero(group == -1)):

@@ -43,7 +43,7 @@ from torch import Tensor
 
 from naysay import labels, neighbors, shares, transition
 from naysay.augmentation.propagation import propagate
-from naysay.augmentation.weights import by_rank
+from naysay.augmentation.weights import by_rank, without_gaps
 from naysay.datasets.dataset import unfinite_row
 from naysay.errors import InputError
 from naysay.estimation.matrix import learn, neighborhoods, posteriors_before, rejects
@@ -270,7 +270,7 @@ def others_say(graph: neighbors.Graph, comp: Tensor, rows: Counts, seed: int) ->
     """Shared labels Z (len(rows), K), each row's found with its own labels hidden; zeros where no label reaches."""
     folds = max(1, math.ceil(len(rows) / (HIDDEN * graph.n)))
     fold = stream(seed, "audit folds").permutation(len(rows)) % folds
-    weights = by_rank(graph.n, graph.k)
+    weights = without_gaps(by_rank(graph.n, graph.k), graph.distances)
     shared = np.zeros((len(rows), comp.shape[1]))
     for f in range(folds):
         held = torch.from_numpy(rows[fold == f])

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from naysay import neighbors
 from naysay.augmentation import Sharing, share
-from naysay.augmentation.weights import by_rank
+from naysay.augmentation.weights import by_rank, without_gaps
 from naysay.estimators.encoding import encode_for
 from naysay.estimators.judged import FLOATS, shares_of
 
@@ -67,7 +67,8 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         near = neighbors.query(self._rows, X, self.n_neighbors_, metric=self.metric)
         weigh = self._sharing().row.weigh
         # where nothing was shared, the neighbours of new rows still have ranks
-        weights = weigh(near.distances, self.gamma_) if weigh else by_rank(*near.distances.shape)
+        ranks = without_gaps(by_rank(*near.distances.shape), near.distances)
+        weights = weigh(near.distances, self.gamma_) if weigh else ranks
         passed = torch.einsum("nk,nkc->nc", weights, torch.from_numpy(self._all_labels)[near.indices.long()])
         return passed.numpy()[:, : len(self.classes_)]
 

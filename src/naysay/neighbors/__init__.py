@@ -6,7 +6,8 @@
 Distances are Euclidean between the rows as float32: the float64 sum of squared differences, rounded once to float32.
 Columns of float64 or whole numbers that lie far from 0 lose their middle before they are rounded. Equal distances are
 ordered by index. So an exact graph depends on the features alone: not on blocks, threads, or the device. A row is never
-its own neighbour, and exact duplicates of a row are.
+its own neighbour, and exact duplicates of a row are. A row of zeros has no neighbours by cosine, and is nobody's: in
+the places that are left free distances are inf, and indices mean nothing.
 """
 
 import os
@@ -18,6 +19,7 @@ import numpy as np
 
 from naysay.errors import InputError, unknown
 from naysay.neighbors.foreign import from_arrays, from_csr
+from naysay.neighbors.gaps import with_gaps
 from naysay.neighbors.graph import Graph, check
 from naysay.neighbors.rows import Rows, check_k, open_rows
 
@@ -39,8 +41,18 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
     if method not in METHODS:
         raise unknown("method", method, METHODS)
     rows = open_rows(features, metric).centred()
-    check_k(k, len(rows) - 1, f"the number of other rows of {len(rows)}")
-    device = rows.numbers.device
+    n = len(rows)
+    check_k(k, n - 1, f"the number of other rows of {n}")
+    rows = rows.directed()
+    if rows.kept is None:
+        return _build(features, rows, k, method)
+    found = _build(features, rows, min(k, len(rows) - 1), method) if len(rows) > 1 else None
+    return with_gaps(found, rows, rows, k)
+
+
+def _build(features: Any, rows: Rows, k: int, method: str) -> Graph:
+    """The graph of rows that can have neighbours."""
+    device, metric = rows.numbers.device, "cosine" if rows.unit else "euclidean"
     if device.type == "cuda":
         if method == "approximate":
             raise InputError(
@@ -67,7 +79,7 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
         warnings.warn(
             f"A sample shows that the approximate graph has {recall:.0%} of the nearest neighbours: "
             "these rows form few clusters. Use method='exact' if that is too few.",
-            stacklevel=2,
+            stacklevel=3,
         )
     return Graph(indices, distances, metric, "approximate", recall).to(device)
 
@@ -78,10 +90,20 @@ def query(features: Any, new: Any, k: int, metric: str = "euclidean") -> Graph:
     asking = replace(open_rows(new, metric, "new"), centre=rows.centre)
     if rows.d != asking.d:
         raise InputError(f"new must have the {rows.d} columns that features has; got {asking.d}.")
-    device = rows.numbers.device
-    if device != asking.numbers.device:
-        raise InputError(f"features and new must be on one device; got {device} and {asking.numbers.device}.")
+    if rows.numbers.device != asking.numbers.device:
+        got = f"{rows.numbers.device} and {asking.numbers.device}"
+        raise InputError(f"features and new must be on one device; got {got}.")
     check_k(k, len(rows), "the number of rows of features")
+    rows, asking = rows.directed(), asking.directed()
+    if rows.kept is None and asking.kept is None:
+        return _query(rows, asking, k)
+    found = _query(rows, asking, min(k, len(rows))) if len(rows) and len(asking) else None
+    return with_gaps(found, rows, asking, k)
+
+
+def _query(rows: Rows, asking: Rows, k: int) -> Graph:
+    """The graph of rows that ask for their neighbours among others; all can have some."""
+    device, metric = rows.numbers.device, "cosine" if rows.unit else "euclidean"
     if device.type == "cuda":
         from naysay.neighbors import exact_gpu
 

@@ -25,7 +25,8 @@ FORMAT = "naysay-graph-1"
 class Graph:
     """The k nearest neighbours of n rows among `columns` rows, as fixed-degree arrays on one device.
 
-    indices: (n, k) int32, the neighbours' row numbers. distances: (n, k) float32, SQUARED, never falling along a row.
+    indices: (n, k) int32, the neighbours' row numbers. distances: (n, k) float32, SQUARED, never falling along a row;
+    inf where there is no neighbour, as for a row of zeros by cosine.
     metric: "euclidean", or "cosine": squared distances between rows of length 1, which are 2 - 2 * cosine.
     method: how it was found ("exact", "approximate", or "given" for a foreign graph).
     recall: the share of true neighbours found: 1.0 for exact, that of a sample for approximate, None if not measured.
@@ -87,9 +88,10 @@ class Graph:
         """A scipy CSR matrix (n, columns) of float32 squared distances, rows nearest first, zeros stored."""
         from scipy.sparse import csr_matrix
 
-        pointers = np.arange(self.n + 1, dtype=np.int64) * self.k
+        there = self.distances.isfinite().cpu().numpy()
+        pointers = np.append(0, np.cumsum(there.sum(1), dtype=np.int64))
         shape = (self.n, self.n if self.columns is None else self.columns)
-        parts = (self.distances.cpu().numpy().reshape(-1), self.indices.cpu().numpy().reshape(-1), pointers)
+        parts = (self.distances.cpu().numpy()[there], self.indices.cpu().numpy()[there], pointers)
         return csr_matrix(parts, shape=shape, copy=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -136,12 +138,13 @@ def check(graph: Graph) -> None:
             f"got {tuple(graph.indices.shape)} and {tuple(graph.distances.shape)}."
         )
     check_range(graph.indices, graph.columns)
-    if not bool(((graph.distances >= 0) & graph.distances.isfinite()).all()):
+    missing = graph.distances == torch.inf if graph.metric == "cosine" else torch.zeros_like(graph.distances) > 0
+    if not bool(((graph.distances >= 0) & (graph.distances.isfinite() | missing)).all()):
         raise InputError(
             "A graph's distances must be finite and not negative; got NaN, inf or a negative one. "
             "Are they similarities?"
         )
-    if not bool((graph.distances.diff(dim=1) >= 0).all()):
+    if not bool((graph.distances[:, 1:] >= graph.distances[:, :-1]).all()):
         raise InputError(
             "A graph's distances must not fall along a row; got rows out of order. "
             "Use naysay.neighbors.from_arrays, which sorts."

@@ -1,6 +1,7 @@
 """What a caller may give as features, and the float32 rows that the searches take.
 
-Cosine neighbours are the Euclidean ones of rows of length 1: |a - b|^2 = 2 - 2 cos(a, b). One search serves both.
+Cosine neighbours are the Euclidean ones of rows of length 1: |a - b|^2 = 2 - 2 cos(a, b). One search serves both. A row
+of zeros has no direction: it has no neighbours, and is nobody's.
 
 A float32 has 24 bits: of a time in seconds, 1.7e9 give or take a day, it keeps hours and loses minutes. What all rows
 have in common is no distance, so it is taken away from numbers of more bits before they are rounded.
@@ -32,10 +33,11 @@ class Rows:
     unit: bool = False
     name: str = "features"
     centre: Tensor | None = None  # (d,) float64, taken away from every row
+    kept: Tensor | None = None  # (n,): the numbers of the rows that are read, if not all are
 
     def __len__(self) -> int:
         """The number of rows, n."""
-        return len(self.numbers)
+        return len(self.numbers if self.kept is None else self.kept)
 
     @property
     def d(self) -> int:
@@ -44,7 +46,7 @@ class Rows:
 
     def read(self, which: slice | Tensor = slice(None)) -> Tensor:
         """The rows `which` as float32, of length 1 for the cosine metric; copied only if changed."""
-        given = self.numbers[which]
+        given = self.numbers[which if self.kept is None else self.kept[which]]
         if self.centre is None:
             rows = given.to(torch.float32).contiguous()
         else:
@@ -71,6 +73,14 @@ class Rows:
                 unit[start : start + PART] = exact / lengths
         return unit
 
+    def directed(self) -> Self:
+        """The same rows, less those of zeros, which have no direction: for the cosine metric they are near to none."""
+        if not self.unit:
+            return self
+        parts = (self.numbers[start : start + PART].double() for start in range(0, len(self.numbers), PART))
+        there = torch.cat([part.square().sum(1) != 0 for part in parts])
+        return self if bool(there.all()) else replace(self, kept=there.nonzero().flatten())
+
     def centred(self) -> Self:
         """The same rows, less the middle of columns that lie far from 0, where their numbers have the bits for it."""
         if self.unit or self.numbers.dtype not in WIDE:
@@ -81,7 +91,7 @@ class Rows:
         return replace(self, centre=torch.where(far, middle, 0)) if bool(far.any()) else self
 
     def _number(self, which: slice | Tensor, place: int) -> int:
-        return int(torch.arange(len(self))[which][place])
+        return int(torch.arange(len(self))[which][place] if self.kept is None else self.kept[which][place])
 
 
 def open_rows(features: Any, metric: str, name: str = "features") -> Rows:

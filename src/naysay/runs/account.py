@@ -66,8 +66,12 @@ def account(fitted: Fitted, data: Labelled) -> Arrays:
 
 def _examples(fitted: Fitted, n: int) -> Tensor:
     """Training rows at random (e, 1 + NEIGHBORS), each followed by its nearest; without a graph, by none."""
-    chosen = stream(fitted.settings.config.seed, "report examples").choice(n, min(EXAMPLES, n), replace=False)
-    some, graph = torch.from_numpy(np.sort(chosen)), fitted.kept.ground.graph
+    graph = fitted.kept.ground.graph
+    rows = np.arange(n) if graph is None else np.flatnonzero(graph.distances[:, :NEIGHBORS].isfinite().all(1).cpu())
+    chosen = stream(fitted.settings.config.seed, "report examples").choice(
+        rows, min(EXAMPLES, len(rows)), replace=False
+    )
+    some = torch.from_numpy(np.sort(chosen))
     near = [] if graph is None else [graph.indices[some, :NEIGHBORS].long()]
     return torch.cat([some[:, None], *near], 1)
 

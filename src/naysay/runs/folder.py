@@ -201,8 +201,8 @@ def _columns(folder: Path, input: Mapping[str, Any]) -> Columns | None:
     arrays = tensors.load(words, what="columns", way_out=AGAIN, **IN_WORDS)[0] if words.exists() else {}
     with intact(folder / "run.json", AGAIN):
         columns = Columns.from_dict(input["recipe"], {name: array.numpy() for name, array in arrays.items()})
-        if [len(columns.names)] != input["shape"]:
-            raise InputError(f"its columns become {len(columns.names)}, and the model was trained on others. {AGAIN}")
+        if [columns.n_columns] != input["shape"]:
+            raise InputError(f"its columns become {columns.n_columns}, and the model was trained on others. {AGAIN}")
     return columns
 
 
