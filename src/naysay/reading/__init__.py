@@ -21,16 +21,18 @@ from naysay import datasets
 from naysay.datasets import Dataset, Items, store
 from naysay.datasets.columns import header
 from naysay.datasets.dataset import REQUIRED
-from naysay.errors import InputError
+from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading import labelling
+from naysay.reading.class_names import names_in, spell
 from naysay.reading.classes import Classes, Names, find_classes, read_shares
-from naysay.reading.labelling import Draws, Labelled, LongRows, Naming, only_one
+from naysay.reading.labelling import FORMATS, Draws, Labelled, LongRows, Naming, only_one
 from naysay.reading.oracle import Oracle
 
 __all__ = ["Classes", "Labelled", "Oracle", "find_classes", "known_set", "only_one", "read", "read_shares"]
 
 Place = str | PathLike[str]
+SAID = ("not", "is", "one-of", None)  # what labels in columns of the items' own table can say
 
 
 def read(
@@ -45,6 +47,10 @@ def read(
     item: str | None = None,
     annotator: str | None = None,
     options: str | None = None,
+    format: str | None = None,
+    labels_say: str | None = None,
+    without: str | Sequence[str] = (),
+    weigh_annotators: bool = False,
     classes: Sequence[str] | None = None,
     merge_spelling: bool = False,
     contradictions: Contradictions = "raise",
@@ -62,24 +68,43 @@ def read(
     truth: the column of ordinary labels, where they are known; they go into `oracle` and nowhere else.
     labels: a table with a row for each label: its columns `item` (else item or id), `label`, and perhaps `annotator`
     (who said so) and `options` (the classes shown, as a|b|c). strict: refuse a label that no option shown says.
+    format: how labels are written, where their looks do not tell: "dummies", "signed" or "snorkel" (matrices of codes,
+    in columns, or in `labels`: `naysay.reading.matrices`), or a tool's export in `labels`: "label-studio", "prodigy",
+    "argilla" (`naysay.reading.exports`).
+    labels_say: what labels say of an item: "not" (what it is not), "is", "one-of" these, "chosen" among `options`, or
+    the column of `labels` that tells for each (`naysay.reading.statements`). None: "not", and `naysay.runs.fit` asks
+    where they look like ordinary labels. Of an export, all that is said, or only what says so.
+    without: annotators whose labels are left out. weigh_annotators: count the others' labels by how reliable they are,
+    as neighbours tell (`naysay.reading.weighing`).
     classes: all classes in order, where labels do not name each. merge_spelling: take "Cat" and "cat" for one class.
     contradictions: what becomes of an item of which every class is said to be wrong (`naysay.labels.from_indices`).
     transition, n_labels, seed: draw so many labels of each item from the truth: uniform, biased-weak, biased-strong,
     or as published (`naysay.transition.human`). Of a known set, n_labels is how many annotators' labels to take.
     data: the folder of the known sets.
     """
-    several = (label, features, ignore)
-    label, features, ignore = ([names] if isinstance(names, str) else list(names) for names in several)
-    naming, draws = Naming(classes, merge_spelling, contradictions), Draws(transition, n_labels, seed)
-    for name, value in {"item": item, "annotator": annotator, "options": options}.items():
+    several = (label, features, ignore, without)
+    label, features, ignore, without = ([names] if isinstance(names, str) else list(names) for names in several)
+    naming = Naming(classes, merge_spelling, contradictions, format, labels_say)
+    draws = Draws(transition, n_labels, seed)
+    if format is not None and format not in FORMATS:
+        raise unknown("format of labels", format, FORMATS)
+    of_rows = {"item": item, "annotator": annotator, "options": options, "without": next(iter(without), None)}
+    for name, value in {**of_rows, "labels_say": None if labels_say in SAID else labels_say}.items():
         if labels is None and value is not None:
             raise InputError(f'{name}="{value}" is a column of long rows: pass labels="FILE" too.')
-    rows = None if labels is None else LongRows(Path(labels), id, item, label, annotator, options, strict)
+    if labels is None and weigh_annotators:
+        raise InputError('weigh_annotators=True needs to know who said what: pass labels="FILE" with annotators too.')
+    rows = None
+    if labels is not None:
+        where = (Path(labels), id, item, label, annotator, options)
+        rows = LongRows(*where, strict, format, labels_say, without, weigh_annotators, seed)
     known = known_set(source, data, whole=not (features or label or id))
     if known is not None:
         return labelling.of_known(known, str(source), naming, draws, rows)
     path, own = Path(source), () if rows else label
     items, origin = _own_items(path, id, own, features, ignore, truth)
+    items, called = _with_names(path, items, own, truth)
+    naming = replace(naming, classes=classes or called)
     y_true, items = items.y_true, replace(items, y_true=None)
     if rows is None and transition is not None:
         return labelling.drawn(items, origin, y_true, truth, naming, draws)
@@ -140,6 +165,16 @@ def _own_items(
     numbers = picked[0] if lists else picked if features or ignore else None
     items = datasets.read_table(path, id=key, label=label or None, features=numbers, truth=truth)
     return items, {**origin, "id": key, "columns": picked, "lists": lists or items.x.shape[1] != len(picked)}
+
+
+def _with_names(path: Path, items: Items, label: Names, truth: str | None) -> tuple[Items, tuple[str, ...] | None]:
+    """The items with the names of class numbers, where the file says what they are called, and those of the labels."""
+    of_truth, of_labels = names_in(path, [truth]), names_in(path, label)
+    if of_truth is not None and items.y_true is not None:
+        items = replace(items, y_true=spell(items.y_true, of_truth))
+    if of_labels is not None and items.labels is not None:
+        items = replace(items, labels=spell(items.labels, of_labels))
+    return items, of_labels
 
 
 def _pick_columns(path: Path, columns: Names, features: Names, ignore: Names, taken: set[str | None]) -> list[str]:
