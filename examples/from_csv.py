@@ -25,7 +25,8 @@ found = naysay.audit.audit(data.comp, features=space.features, metric=space.metr
 for advice in found.advice:
     print(f"{advice.level}: {advice.text}")
 
-model = naysay.ComplementaryClassifier(classes=data.classes, epochs=20).fit(data.items.x, data.comp)
-for name, kind in zip(data.items.ids[:3], model.predict(data.items.x[:3]), strict=True):
+X, y = data.items.x, data.comp
+model = naysay.ComplementaryClassifier(classes=data.classes, epochs=20).fit(X[:300], y[:300])
+for name, kind in zip(data.items.ids[300:303], model.predict(X[300:303]), strict=True):
     print(name, "is", kind)
-print(f"accuracy, estimated from labels that say no: {model.score(data.items.x, data.comp):.2f}")
+print(f"accuracy on new items, estimated from labels that say no: {model.score(X[300:], y[300:]):.2f}")

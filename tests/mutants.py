@@ -248,7 +248,7 @@ MUTANTS = [
     *of(
         "estimators/__init__.py",
         "test_handover.py",
-        ("comp, self.judged_by_).value", "comp).value"),
+        ("comp, self.judged_by_), X", "comp), X"),
         ('"learning_rate", "weight_decay")', '"learning_rate")'),
         ("for name in names}, seed=self.random_state)", "for name in names})"),
         ("self.n_neighbors, self.alpha, self.gamma).within", "self.n_neighbors, self.alpha, 'auto').within"),

@@ -219,7 +219,10 @@ def test_a_class_nobody_names_and_two_spellings_of_one_class_are_told():
 def test_unlabelled_items_and_few_labels_are_told():
     found = audit(labels.from_indices([0, 1, 2, -1] * 10, 3))
     assert "25 % of the items have no label" in advice_of(found, "look")
-    assert "few labels for choosing settings" in advice_of(found, "look")
+    # 30 labelled items, K = 3, at an accuracy of 0.8: sqrt(0.2 * 1.8 / 30) is 11 points
+    few = "few labels for choosing settings: even if every one of them judges once, the estimated accuracy has a "
+    assert f"{few}standard error of about 11 points" in advice_of(found, "look")
+    assert "few labels" not in advice_of(audit(labels.from_indices([0, 1, 2] * 60, 3)), "look")
 
 
 @pytest.mark.parametrize(

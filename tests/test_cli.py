@@ -270,6 +270,13 @@ def test_the_audit_prints_and_writes_its_three_forms(place, tmp_path):
     assert found["classes"] == list(NAMES)
 
 
+def test_the_audits_advice_names_flags(tmp_path):
+    rows = [["a", "b", "n1", "n2", "n3"], *([i, i % 7, *NAMES] for i in range(30))]
+    data = write_csv(tmp_path / "d.csv", rows)
+    text = naysay("audit", data, "--label", "n1", "--label", "n2", "--label", "n3").stdout
+    assert "pass --contradictions unlabel to leave them" in " ".join(text.split())
+
+
 def test_the_report_is_drawn_again_from_the_run_folder_alone(place, tmp_path):
     before = (place / "RUN" / "report.html").read_text()
     naysay("report", place / "RUN", "--out", tmp_path / "again.html")

@@ -11,10 +11,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from naysay import datasets, labels, losses, transition
+from naysay import datasets, labels, losses, selection, transition
 from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
 from naysay.estimators.encoding import encode
+from naysay.estimators.judging import hash_rows
 
 
 @pytest.fixture(scope="module")
@@ -343,3 +344,40 @@ def test_labels_of_two_classes_have_only_one_T(asked):
     y = np.arange(80) % 2
     x = np.random.default_rng(0).normal(size=(80, 3)) + 4 * y[:, None]
     assert ComplementaryKNeighbors(4, transition=asked).fit(x, 1 - y).score(x, 1 - y) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(5, 40)])
+def test_a_score_on_rows_that_were_trained_on_warns_and_on_others_does_not(digits, rows):
+    x, named = digits[0][:200], np.arange(200) % 10
+    model = ComplementaryKNeighbors(8).fit(x[:100], named[:100])
+    with pytest.warns(UserWarning, match="rows that the model was trained on"):
+        model.score(x[:100][rows], named[:100][rows])
+    with pytest.warns(UserWarning, match="leave the score open") as said:  # a hundred labels of ten classes are few
+        model.score(x[100:], named[100:])
+    assert len(said) == 1
+
+
+def test_a_score_is_never_outside_of_0_and_1(digits):
+    x = digits[0][:300]
+    T = 0.9 * np.full((10, 10), 0.1) + 0.1 * np.asarray(transition.uniform(10))  # hardly tells classes apart
+    named = np.random.default_rng(0).integers(0, 10, 300)
+    model = ComplementaryKNeighbors(8, transition=T).fit(x[:100], named[:100])
+    for y in (named[100:], np.asarray(model.predict(x[100:]))):
+        raw = selection.ure_accuracy(
+            torch.from_numpy(model.predict(x[100:])), labels.from_indices(y, 10), model.judged_by_
+        )
+        assert not 0 <= raw.value <= 1
+        assert str(raw).startswith(("0 ±", "1 ±"))
+        with pytest.warns(UserWarning, match="leave the score open"):
+            assert 0 <= model.score(x[100:], y) <= 1
+
+
+def test_equal_rows_are_known_again_whatever_holds_them():
+    from scipy import sparse
+
+    x = np.random.default_rng(0).integers(0, 5, (50, 7)).astype(np.float64)
+    kept = hash_rows(x)
+    assert np.array_equal(hash_rows(x.astype(np.float32).tolist()), kept)
+    assert np.isin(hash_rows(x[3:9]), kept).all()
+    assert not np.isin(hash_rows(x[:, ::-1] + 0.5), kept).any()
+    assert np.isin(hash_rows(sparse.csr_matrix(x[3:9])), hash_rows(sparse.coo_matrix(x))).all()

@@ -331,3 +331,62 @@ def test_held_out_rows_may_be_kept_out_of_the_space_too():
             not apart and fitted.chosen.accuracy.value is not None
         )
     assert not torch.equal(shared[False], shared[True])
+
+
+def noisy_groups(n=400):
+    """As `grouped`, but every third label names the true class."""
+    data, y = grouped(n)
+    T = transition.noisy(transition.uniform(3), 0.3)
+    return runs.Labelled(data.items, labels.from_indices(transition.sample(y, T, 1, 3), 3), data.classes), y
+
+
+def test_a_percentage_stands_with_its_interval_and_what_it_assumes(tmp_path):
+    data, _ = grouped(300)
+    fitted = runs.fit(data, runs.Settings(Config(epochs=3), ("dms",), folds=1, held_out=0.5), tell=quiet)
+    about = runs.write(fitted, data, tmp_path / "RUN")
+    row, page = about["results"][0], (tmp_path / "RUN" / "report.html").read_text()
+    assert 0 <= row["low"] <= row["estimate"] <= row["high"] <= 1
+    right, ends = f"{100 * row['estimate']:.1f} %", [f"{100 * row[end]:.1f}" for end in ("low", "high")]
+    said = f"An estimated {right} of the items are classified rightly (95 % interval {ends[0]} to {ends[1]} %, "
+    assert said in page
+    assert f"told by complementary labels alone), if {row['assumes']}." in page
+    assert f"[{ends[0]}, {ends[1]}]" in page
+    assert "bands are 95 % intervals" in page
+
+
+def test_where_labels_are_noisy_no_percentage_stands_without_its_interval(tmp_path):
+    data, _ = noisy_groups()
+    fitted = runs.fit(data, runs.Settings(Config(epochs=3), ("none", "dms"), folds=1, held_out=0.5), tell=quiet)
+    assert fitted.chosen.accuracy.value is not None
+    about = runs.write(fitted, data, tmp_path / "RUN")
+    page = (tmp_path / "RUN" / "report.html").read_text()
+    assert [row["estimate"] for row in about["results"]] == [None, None]
+    assert all(0 <= row["low"] < row["high"] <= 1 for row in about["results"])
+    kept = next(row for row in about["results"] if row["chosen"])
+    interval = f"{100 * kept['low']:.1f} to {100 * kept['high']:.1f} %"
+    assert f"{interval} of the items are classified rightly (95 % interval, told by complementary labels alone)" in page
+    assert f"{100 * fitted.chosen.accuracy.value:.1f} %" not in page.split("<nav")[0]
+    assert "Estimated accuracy on the held-out rows" not in page
+
+
+def test_classes_that_are_never_predicted_are_named(tmp_path):
+    data, _ = grouped(120)
+    comp = torch.cat([data.comp, torch.ones(120, 1)], 1) / 2  # every item is said not to be of the fourth class
+    data = runs.Labelled(data.items, comp, ("a", "b", "c", "<d>"))
+    fitted = runs.fit(data, runs.Settings(Config(epochs=3), ("dms",), folds=1), tell=quiet)
+    about = runs.write(fitted, data, tmp_path / "RUN")
+    assert about["never_predicted"] == ["<d>"]
+    assert "No training item is predicted to be “&lt;d&gt;”." in (tmp_path / "RUN" / "report.html").read_text()
+
+
+def test_a_run_of_the_command_says_flags_where_python_says_arguments(tmp_path):
+    from naysay.cli.options import in_flags
+
+    data, _ = popular_digits()
+    fitted = runs.fit(data, runs.Settings(Config(epochs=1), ("dms",), folds=1), tell=quiet)
+    for words, said, other in ((in_flags, "--class-shares", "class_shares="), (str, "class_shares=", "--class-shares")):
+        about = runs.write(fitted, data, tmp_path / said.strip("-="), words=words)
+        page = (tmp_path / said.strip("-=") / "report.html").read_text()
+        assert f"state it with {said}" in about["verdict"]
+        assert f"state it with {said}" in page
+        assert other not in page

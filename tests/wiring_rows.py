@@ -142,6 +142,7 @@ OPTIONS = {
         ending("--json", ALSO),
         {
             "seed": Change("--seed 1", "shared", f"{OWN} --json"),
+            "class_shares": Change("--class-shares shares.csv", "shared", f"{BIASED} --json"),
             "html": Change("--html audit.html", "places", OWN),
             "force": Change("--force", "code", f"{OWN} --html old.html"),
             "json": Change("--json", "is_json", OWN),
@@ -261,7 +262,7 @@ PARAMETERS = {
         },
         {
             "transition": Setting(T, "score"),
-            "class_shares": Setting("even", "score", (("scheme", "none"), ("loss", "scl-nl"))),
+            "class_shares": Setting("even", "score", (("scheme", "none"), ("loss", "scl-nl"), ("learning_rate", 1e-4))),
         },
         {"transition": Setting("popularity", "probabilities", (("loss", "fwd"),))},
         {"transition": Setting("estimated", "probabilities", (("loss", "fwd"),))},

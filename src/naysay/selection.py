@@ -46,8 +46,9 @@ class Estimate:
     worst: float | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        """The value with its standard error, as "0.912 ± 0.014"."""
-        return f"{self.value:.4g} ± {self.standard_error:.2g}"
+        """The value with its standard error, as "0.912 ± 0.014"; an accuracy within 0 and 1."""
+        value = min(max(self.value, 0.0), 1.0) if self.criterion == "ure-accuracy" else self.value
+        return f"{value:.4g} ± {self.standard_error:.2g}"
 
 
 @dataclass(frozen=True)

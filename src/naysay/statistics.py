@@ -60,6 +60,15 @@ def share(count: int, of: int) -> Share:
     return Share(count, of, p, max(low, 0.0), min(high, 1.0))
 
 
+def exact_interval(count: int, of: int) -> tuple[float, float]:
+    """The exact 95 % interval of a share `count` / `of` (Clopper and Pearson 1934), which never holds it less often."""
+    from scipy.special import betaincinv
+
+    tail = 0.025
+    low = 0.0 if count == 0 else float(betaincinv(count, of - count + 1, tail))
+    return low, 1.0 if count == of else float(betaincinv(count + 1, of - count, 1 - tail))
+
+
 def at_least(count: Counts, of: Counts, rate: Floats) -> Floats:
     """The chance (n,) of `count` or more out of `of`, (n,) each, at the given rates: the upper tail of the binomial."""
     from scipy.special import betainc

@@ -14,6 +14,11 @@ def with_error(share: float, error: float, sign: str = "") -> str:
     return f"{100 * share:{sign}.{digits}f} ± {100 * error:.{digits}f}"
 
 
+def between(low: float, high: float, digits: int = 1) -> str:
+    """An interval of shares as a sentence has it: "88.1 to 93.9 %"."""
+    return f"{100 * low:.{digits}f} to {percent(high, digits)}"
+
+
 def count(n: int, noun: str) -> str:
     """So many of something: "1 label", "2,000 labels"."""
     return f"{n:,} {noun}" + ("" if n == 1 else "s")

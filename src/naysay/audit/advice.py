@@ -18,8 +18,8 @@ UNLABELLED = 0.05  # below this, leaving unlabelled items out costs less than an
 # of the noise of random labels (1 / K): features that mix classes alone look like 0.07 (CIFAR-10, kNN accuracy 82 %)
 NOISE = 0.2
 FORESIGHT = 0.5  # neighbours that avoid the likely class less than half of what they could may just mix classes
-# settings differ by a few points: a held-out tenth whose error is 5 cannot choose among them
-HELD_OUT, ACCURACY, BLURRED = 0.1, 0.8, 0.05
+# settings differ by a few points: labels that leave an error of 5 cannot choose among them
+ACCURACY, BLURRED = 0.8, 0.05
 COPIES = 0.01  # a hundredth of copies, split between training and held-out rows, flatters an estimate by a point
 NAMED = 5  # names in one sentence
 
@@ -66,6 +66,16 @@ def shares_unknown(audit: "Audit") -> bool:
     return biased or any(row.above_ceiling for row in audit.marginals.classes)
 
 
+def doubted(audit: "Audit") -> bool:
+    """Whether labels are biased or noisy, so that no number that rests on them may stand without its interval."""
+    return shares_unknown(audit) or _noisy(audit)
+
+
+def _noisy(audit: "Audit") -> bool:
+    near = audit.neighborhood
+    return near is not None and near.told and near.noise.low > NOISE * near.random
+
+
 def _contradictions(audit: "Audit") -> Found:
     coverage, twice = audit.coverage, audit.duplicates
     if coverage.contradicting:
@@ -106,13 +116,13 @@ def _unlabelled(audit: "Audit") -> Found:
 
 def _few_labels(audit: "Audit") -> Found:
     coverage = audit.coverage
-    held = HELD_OUT * (coverage.items - coverage.unlabelled.count)
+    held = coverage.items - coverage.unlabelled.count  # each labelled item is held out once where they are few
     # of the estimated accuracy: (K - 1) times the standard error of the share (1 - accuracy) / (K - 1) of label hits
     error = math.sqrt((1 - ACCURACY) * (coverage.classes - 1 - (1 - ACCURACY)) / held)
     if error > BLURRED:
         yield look(
-            "There are few labels for choosing settings: on a held-out tenth the estimated accuracy has a standard "
-            f"error of about {100 * error:.0f} points. Compare settings on the same rows, hold out more, or keep the "
+            "There are few labels for choosing settings: even if every one of them judges once, the estimated accuracy "
+            f"has a standard error of about {100 * error:.0f} points. Compare settings on the same rows, or keep the "
             "default settings."
         )
 
@@ -149,7 +159,7 @@ def _noise(audit: "Audit") -> Found:
             "labels were named at random. Sharing labels between such neighbours would not help; try other features "
             "(naysay pretrain, or embeddings) first."
         )
-    elif near is not None and near.noise.low > NOISE * near.random:
+    elif near is not None and _noisy(audit):
         either = "Either labels are wrong, or the features mix the classes"
         both = "Some of that may be features that mix classes, the rest is wrong labels"
         cause = either if near.foresight < FORESIGHT else both

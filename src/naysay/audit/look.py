@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
@@ -80,6 +80,11 @@ class Audit:
             what = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
             raise InputError(f"this is not an audit: {what}. Run the audit again.") from None
         return audit
+
+    def said(self, words: Callable[[str], str]) -> Self:
+        """The audit with its advice in other words: those of the command instead of Python's."""
+        advice = tuple(replace(one, text=words(one.text)) for one in self.advice)
+        return replace(self, advice=advice, not_told=tuple(map(words, self.not_told)))
 
     def as_text(self) -> str:
         """The audit as plain text of at most 100 columns."""

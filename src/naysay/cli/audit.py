@@ -33,6 +33,7 @@ def audit(
     n_labels: o.NLabels = None,
     space: o.Space = "auto",
     encoder: o.Encoder = None,
+    class_shares: o.ClassShares = "unknown",
     seed: o.Seed = 0,
     folder: o.Folder = None,
     html: Annotated[
@@ -60,6 +61,7 @@ def audit(
     from naysay.features import find_space
     from naysay.reading import read
 
+    o.check_class_shares(class_shares)
     given = read(**o.reading({**asked, "contradictions": "keep"}), strict=False)
     near = find_space(given.items.x, space, encoder, columns=given.items.features)
     found = library.audit(
@@ -70,7 +72,8 @@ def audit(
         items=given.items.ids.tolist(),
         metric=near.metric,
         seed=seed,
-    )
+        class_shares=o.class_shares(class_shares, given.classes),
+    ).said(o.in_flags)
     if html is not None:
         with new_file(html, force, (".html", ".htm")) as unfinished:
             unfinished.write_text(library.audit_page(found), encoding="utf-8", errors="xmlcharrefreplace")

@@ -26,8 +26,8 @@ APART = "Make the space (standardising, components) from training items alone, w
 NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
 SEED = "All randomness comes from this number; else 0, or the config's."
 ESTIMATED = (
-    "Estimated accuracy and loss come from complementary labels alone, ± one standard error: compare by them, do not "
-    "read the first as an accuracy."
+    "Estimated accuracy, with its 95 % interval in [ ], and loss, ± one standard error, come from complementary labels "
+    "alone{}."
 )
 
 
@@ -132,11 +132,15 @@ def fit(
             probe(unfinished / "model.safetensors", runs.room(given, settings))
         silent = quiet or not place.first
         bar, tell = False if silent else None, teller(silent or json)
-        fitted = runs.fit(given, settings, oracle=given.oracle, progress=bar, tell=tell, processes=join())
+
+        def speak(line: str) -> None:
+            tell(o.in_flags(line))
+
+        fitted = runs.fit(given, settings, oracle=given.oracle, progress=bar, tell=speak, processes=join())
         if unfinished is None:  # the first process writes
             return
         with told(out):
-            about = runs.write(fitted, given, unfinished, oracle=given.oracle, command=command_line())
+            about = runs.write(fitted, given, unfinished, oracle=given.oracle, command=command_line(), words=o.in_flags)
     show(about, out, json)
 
 
@@ -159,11 +163,16 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
 def show(about: dict[str, Any], out: Path, json: bool) -> None:
     """Tell what came out of a run."""
     if json:
-        found = {name: about[name] for name in ("chosen", "verdict", "judging", "results", "classes", "seconds")}
+        told = ("chosen", "verdict", "judging", "results", "classes", "never_predicted", "seconds")
+        found = {name: about[name] for name in told}
         say_json({"run": str(out), "report": str(out / "report.html"), **found})
         return
+    from naysay.runs.estimates import never_predicted
+
     console().print(results_table(about))
-    print(o.in_flags(about["verdict"]), ESTIMATED, f"report: {out / 'report.html'}", sep="\n")
+    assumed = next((row["assumes"] for row in about["results"] if row["chosen"]), "")
+    said = [ESTIMATED.format(f"; the interval holds if {assumed}" if assumed else ""), *never_predicted(about)]
+    print(about["verdict"], *said, f"report: {out / 'report.html'}", sep="\n")
 
 
 def results_table(about: dict[str, Any]) -> Any:
@@ -172,7 +181,9 @@ def results_table(about: dict[str, Any]) -> Any:
     from rich.table import Table
 
     from naysay.figures import find_figure
-    from naysay.words import percent, with_error
+    from naysay.report.numerals import MISSING, show_value
+    from naysay.runs.estimates import estimated
+    from naysay.words import percent
 
     measured = {name for row in about["results"] for name in row["truth"]}
     known = {name: find_figure(name).words for name in ORACLE if name in measured}
@@ -186,8 +197,7 @@ def results_table(about: dict[str, Any]) -> Any:
         table.add_column(title, justify="left" if title == "scheme" else "right")
     for row in about["results"]:
         cells = [f"{row['scheme']} (kept)" if row["chosen"] else row["scheme"]]
-        estimate = row["estimate"]
-        cells.append("cannot be told" if estimate is None else f"{with_error(estimate, row['standard_error'])} %")
+        cells.append(show_value(estimated(row), "%").replace(MISSING, "cannot be told"))
         cells.append(f"{row['held_out_loss']:.3f} ± {row['held_out_loss_error']:.3f}")
         cells += ["" if row["truth"].get(name) is None else percent(row["truth"][name]) for name in known]
         table.add_row(*cells, style="bold" if row["chosen"] else None)

@@ -87,9 +87,7 @@ def _blocks(run: "Run", data: str, id: str | None, folder: Path | None, quiet: b
 
 
 def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Block]:
-    import numpy as np
-
-    from naysay.datasets.columns import header, read_blocks
+    from naysay.datasets.columns import header
     from naysay.words import few
 
     wanted, columns = run.about["input"], header(path)
@@ -110,8 +108,8 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
         if others := [name for name in columns if name not in features and name != key]:
             note(f"note: columns that are not used: {few(others, 5)}")
     seen: set[str] = set()
-    for _, texts, values in read_blocks(path, [] if key is None else [key], features, lists=wanted["lists"]):
-        x, start = np.concatenate(values, 1), len(seen)
+    for texts, x in _features(run, path, [] if key is None else [key], quiet):
+        start = len(seen)
         ids = list(map(str, range(start, start + len(x)))) if key is None else texts[key].tolist()
         for name in ids:
             if not isinstance(name, str) or name in seen:
@@ -121,3 +119,22 @@ def _table(run: "Run", path: Path, id: str | None, quiet: bool) -> Iterator[Bloc
         yield ids, x
     if not seen:
         raise InputError(f"{path} has a header but no rows. Give one row per item.")
+
+
+def _features(run: "Run", path: Path, text: list[str], quiet: bool) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Block after block of the table: its columns of text, and its features as the run's recipe makes them."""
+    import numpy as np
+
+    from naysay.datasets.columns import apply_blocks, read_blocks
+    from naysay.datasets.recipe import unlike
+
+    if run.columns is None:  # a run of before: all columns are numbers, or one of lists
+        for _, texts, values in read_blocks(
+            path, text, run.about["input"]["columns"], lists=run.about["input"]["lists"]
+        ):
+            yield texts, np.concatenate(values, 1)
+        return
+    strange: dict[str, dict[str, int]] = {}
+    yield from apply_blocks(path, text, run.columns, strange)
+    if strange and not quiet:
+        note(f"note: unlike the training table: {unlike(run.columns, strange)}")

@@ -23,7 +23,8 @@ import numpy as np
 
 from naysay import files
 from naysay.datasets.arrays import read_npy
-from naysay.datasets.columns import PARQUET, header, is_list
+from naysay.datasets.cells import is_list
+from naysay.datasets.columns import PARQUET, header
 from naysay.errors import InputError, unknown
 
 RESULT = "augment.json"

@@ -10,12 +10,15 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.errors import InputError
+
+if TYPE_CHECKING:
+    from naysay.datasets.recipe import Columns
 
 Array = NDArray[Any]
 Texts = NDArray[np.object_]  # str, or None where a cell was empty
@@ -61,6 +64,7 @@ class Items:
     labels: Texts | None = None  # (n, m): up to m complementary labels each, in the order given
     y_true: Texts | None = None  # (n,): the ordinary labels, where they are known; for evaluation only
     features: tuple[str, ...] = ()  # the names of x's columns, where they have any
+    columns: "Columns | None" = None  # of a table: what its columns became, for tables to come
 
     @cached_property
     def fingerprint(self) -> str:

@@ -21,6 +21,7 @@ from naysay.decoding import NeighborDecoder, choose_k
 from naysay.errors import unknown
 from naysay.estimation import estimate_transition
 from naysay.estimators.encoding import encode, encode_for
+from naysay.estimators.judging import Hashes, hash_rows, judge
 from naysay.features import find_space
 from naysay.learning import Config, Predictor, train
 from naysay.statistics import Counts, above_ceiling
@@ -54,6 +55,7 @@ class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     random_state: int
     classes_: NDArray[Any]
     judged_by_: torch.Tensor | None
+    _trained_on: Hashes
 
     def _numbers(self, X: Any) -> torch.Tensor:
         """The predicted class numbers (n,)."""
@@ -66,10 +68,13 @@ class _Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return named
 
     def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
-        """The accuracy, estimated from complementary labels y alone (URE of the 0-1 loss): never accuracy against y."""
+        """The accuracy, estimated from complementary labels y alone (URE of the 0-1 loss): never accuracy against y.
+
+        Rows that the model was trained on flatter it, and a warning says so.
+        """
         check_is_fitted(self)
         comp, _ = encode(y, self.classes_)
-        return selection.ure_accuracy(self._numbers(X), comp, self.judged_by_).value
+        return judge(selection.ure_accuracy(self._numbers(X), comp, self.judged_by_), X, self._trained_on)
 
     def _find_transition(self, comp: torch.Tensor, features: Any) -> torch.Tensor | None:
         """T as `transition` says: None, "popularity", "estimated" from the rows' `features` (a function), or given.
@@ -160,6 +165,7 @@ class ComplementaryClassifier(_Complementary):
         """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y (`estimators.encoding`)."""
         X = validate_data(self, X, allow_nd=True, dtype=NUMBERS, ensure_min_samples=2)
         comp, self.classes_ = encode_for(X, y, self.classes)
+        self._trained_on = hash_rows(X)
 
         def features() -> Any:
             kind = "standardised" if X.ndim == 2 else "raw"
@@ -231,6 +237,7 @@ class ComplementaryKNeighbors(_Complementary):
         """Keep rows X (n, d) with their complementary labels y, and choose the number of neighbours if asked to."""
         X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         comp, self.classes_ = encode_for(X, y, self.classes)
+        self._trained_on = hash_rows(X)
         features = torch.from_numpy(np.ascontiguousarray(X))
         known, seed = _shares_of(self.classes_, self.class_shares), self.random_state
         T = self._find_transition(comp, lambda: features)

@@ -32,7 +32,12 @@ def read_embeddings(source: str | PathLike[str] | Array | Tensor, features: str 
             f"got the ending {path.suffix!r}. A torch module can be given as it is."
         )
     columns = named[2] if named else features
-    return datasets.read(path, **({} if columns is None else {"features": columns})).x
+    items = datasets.read(path, **({} if columns is None else {"features": columns}))
+    for column in () if items.columns is None else items.columns.columns:
+        if not column.is_plain:
+            wrong = f"{path} must hold numbers in column {column.name!r}; got {column.told()}"
+            raise InputError(f"{wrong}. Name the column of embeddings, as in {path.name}:vector.")
+    return items.x
 
 
 def as_features(made: Any, rows: int | None, what: str) -> NDArray[np.float32]:

@@ -19,8 +19,9 @@ from typing import Any
 
 from naysay import datasets
 from naysay.datasets import Dataset, Items, store
-from naysay.datasets.columns import header
+from naysay.datasets.columns import header, read_items
 from naysay.datasets.dataset import REQUIRED
+from naysay.datasets.kinds import Category
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading import labelling
@@ -28,6 +29,7 @@ from naysay.reading.class_names import names_in, spell
 from naysay.reading.classes import Classes, Names, find_classes, read_shares
 from naysay.reading.labelling import FORMATS, Draws, Labelled, LongRows, Naming, only_one
 from naysay.reading.oracle import Oracle
+from naysay.words import few
 
 __all__ = ["Classes", "Labelled", "Oracle", "find_classes", "known_set", "only_one", "read", "read_shares"]
 
@@ -107,7 +109,7 @@ def read(
     naming = replace(naming, classes=classes or called)
     y_true, items = items.y_true, replace(items, y_true=None)
     if rows is None and transition is not None:
-        return labelling.drawn(items, origin, y_true, truth, naming, draws)
+        return _without_truth(labelling.drawn(items, origin, y_true, truth, naming, draws), features)
     if rows is not None:
         given = labelling.in_long_rows(items, origin, rows, naming, folder=path.is_dir())
     elif n_labels is not None:
@@ -118,7 +120,19 @@ def read(
         columns = f" Its columns are {', '.join(header(path)[:20])}." if "columns" in origin else ""
         way_out = f'pass label="COLUMN", or labels="FILE" with long rows.{columns}'
         raise InputError(f"no labels were named for {source}: {way_out}")
-    return labelling.with_oracle(given, y_true, truth, naming)
+    return labelling.with_oracle(_without_truth(given, features), y_true, truth, naming)
+
+
+def _without_truth(data: Labelled, features: Names) -> Labelled:
+    """The data, after a look that no column of features that was not named as such holds the classes themselves."""
+    classes = {name.casefold() for name in data.classes}
+    for column in () if data.items.columns is None else data.items.columns.columns:
+        levels = column.levels if isinstance(column, Category) else ()
+        if len(levels) > 1 and column.name not in features and classes.issuperset(map(str.casefold, levels)):
+            what = f"features in column {column.name!r}; got the classes themselves, {few(levels, 3)}"
+            way_out = "Name it as id=, label= or truth=, or leave it out with features=."
+            raise InputError(f"{data.origin['path']} must hold {what}. {way_out}")
+    return data
 
 
 def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -> Dataset | None:
@@ -160,11 +174,15 @@ def _own_items(
         if key is not None:
             warnings.warn(f"the column {key!r} is taken for the items' ids; pass id= to name another", stacklevel=3)
     picked = _pick_columns(path, columns, features, ignore, taken={key, *label, truth})
-    # one column that was named may hold whole embeddings; all others are numbers, which the reader finds out by itself
+    # one column that was named may hold whole embeddings; what all others are the reader finds out by itself
     lists = len(features) > 0 and len(picked) == 1
-    numbers = picked[0] if lists else picked if features or ignore else None
-    items = datasets.read_table(path, id=key, label=label or None, features=numbers, truth=truth)
-    return items, {**origin, "id": key, "columns": picked, "lists": lists or items.x.shape[1] != len(picked)}
+    spelled = {part for given in features for part in (given, *given.split(","))}
+    meant = [name for name in picked if name in spelled]
+    items, recipe = read_items(path, key, label, truth, picked, meant, lists=lists)
+    if not recipe.is_plain:
+        warnings.warn(recipe.account(), stacklevel=3)
+    inputs = list(recipe.inputs)
+    return items, {**origin, "id": key, "columns": inputs, "lists": lists or items.x.shape[1] != len(inputs)}
 
 
 def _with_names(path: Path, items: Items, label: Names, truth: str | None) -> tuple[Items, tuple[str, ...] | None]:

@@ -30,12 +30,19 @@ def show_with_unit(value: float | None, unit: str = "", digits: int = 1) -> str:
 
 
 def show_value(value: Value, unit: str = "", digits: int = 1) -> str:
-    """A value with its uncertainty in words that a screen reader reads well: "94.3 ± 1.2 %"."""
-    text = show(value.value, unit, digits)
+    """A value with its uncertainty in words that a screen reader reads well: "94.3 ± 1.2 %", "94.3 [92.0, 96.1] %"."""
+    text, error = show_parts(value, unit, digits)
     if text == MISSING:
         return text
-    error = "" if is_missing(value.error) else f" ± {show(value.error, unit, digits)}"
-    return f"{text}{error}" + (f"\N{NO-BREAK SPACE}{unit}" if unit else "")
+    return " ".join(filter(None, (text, error))) + (f"\N{NO-BREAK SPACE}{unit}" if unit else "")
+
+
+def show_parts(value: Value, unit: str = "", digits: int = 1) -> tuple[str, str]:
+    """The figure and its uncertainty, "" where there is none; an interval without a figure takes its place."""
+    text, low, high = (show(part, unit, digits) for part in (value.value, value.low, value.high))
+    if MISSING not in (low, high):
+        return (f"{low} to {high}", "") if text == MISSING else (text, f"[{low}, {high}]")
+    return text, "" if text == MISSING or is_missing(value.error) else f"± {show(value.error, unit, digits)}"
 
 
 @dataclass(frozen=True)

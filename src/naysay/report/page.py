@@ -18,7 +18,7 @@ from naysay import __version__, files
 from naysay.report.lines import draw_curves
 from naysay.report.map import draw_map
 from naysay.report.mass import SMALL, draw_heat, scale, view
-from naysay.report.numerals import show, show_value, show_with_unit
+from naysay.report.numerals import show, show_parts, show_with_unit
 from naysay.report.records import Report
 from naysay.report.results import draw_dots, tabulate
 
@@ -56,7 +56,7 @@ def template(name: str) -> Any:
     environment = Environment(
         loader=loader, autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True, auto_reload=False
     )
-    environment.globals.update(show=show, show_value=show_value, show_with_unit=show_with_unit)
+    environment.globals.update(show=show, show_parts=show_parts, show_with_unit=show_with_unit)
     return environment.get_template(name)
 
 

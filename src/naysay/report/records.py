@@ -22,10 +22,15 @@ Drawn = dict[str, Any]  # a part of the page as its template takes it: text, pla
 
 @dataclass(frozen=True)
 class Value:
-    """A figure with its uncertainty; what that is (standard error, sd over seeds) the column or the note says."""
+    """A figure with its uncertainty; what that is (standard error, sd over seeds) the column or the note says.
+
+    low, high: an interval, in the place of an error; where it alone may be told, the value is None.
+    """
 
     value: float | None
     error: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 The table has what the labels alone tell first, what needs the truth after it, and the best in bold.
 """
 
-from naysay.report.numerals import axis_ticks, is_missing, show, show_value, widen
+from naysay.report.numerals import MISSING, axis_ticks, is_missing, show_parts, show_value, widen
 from naysay.report.records import Column, Drawn, Results, Value
 
 GROUPS = ("From complementary labels alone", "Against the truth", "Cost")
@@ -36,11 +36,11 @@ def _best(column: Column, values: list[Value]) -> float | None:
 
 def _cell(value: Value, column: Column, best: float | None) -> Drawn:
     """A number in the table: its value to sort by ("" where missing), its text, its uncertainty, whether it is best."""
-    if value.value is None or is_missing(value.value):
-        return {"sort": "", "text": show(None), "error": "", "best": False}
-    error = "" if is_missing(value.error) else show(value.error, column.unit, column.digits)
-    text = show(value.value, column.unit, column.digits)
-    return {"sort": repr(float(value.value)), "text": text, "error": error, "best": value.value == best}
+    text, error = show_parts(value, column.unit, column.digits)
+    if text == MISSING:
+        return {"sort": "", "text": text, "error": "", "best": False}
+    middle = _middle(value)
+    return {"sort": repr(float(middle)), "text": text, "error": error, "best": value.value == best}
 
 
 def draw_dots(results: Results) -> Drawn | None:
@@ -60,9 +60,9 @@ def draw_dots(results: Results) -> Drawn | None:
 
     def dot(value: Value, column: Column) -> Drawn:
         ends = [place(end) for end in _ends(value)]
-        whisker = None if not ends or is_missing(value.error) else (ends[0], ends[-1] - ends[0])
-        text = show_value(value, column.unit, column.digits)
-        return {"at": sum(ends) / len(ends) if ends else None, "whisker": whisker, "text": text}
+        whisker = None if not ends or ends[0] == ends[1] else (ends[0], ends[1] - ends[0])
+        at = None if value.value is None or not ends else place(value.value)
+        return {"at": at, "whisker": whisker, "text": show_value(value, column.unit, column.digits)}
 
     rows = [(method.name, [dot(method.values[index], column) for index, column in drawn]) for method in results.methods]
     columns, marks = [column for _, column in drawn], axis_ticks(start, end, unit, place)
@@ -71,7 +71,15 @@ def draw_dots(results: Results) -> Drawn | None:
 
 def _ends(value: Value) -> list[float]:
     """The two ends of the value's whisker, equal without an uncertainty; none where it is missing."""
+    if value.low is not None and value.high is not None:
+        return [value.low, value.high]
     if value.value is None or is_missing(value.value):
         return []
     error = 0.0 if value.error is None or is_missing(value.error) else value.error
     return [value.value - error, value.value + error]
+
+
+def _middle(value: Value) -> float:
+    """What a value is sorted by: itself, or the middle of an interval that stands alone."""
+    low, high = _ends(value)
+    return (low + high) / 2 if value.value is None else value.value

@@ -3,7 +3,8 @@
 | file | what |
 | --- | --- |
 | model.safetensors | the trained model with its normalisation |
-| run.json | classes, input columns or image size, settings, results, versions, hashes |
+| run.json | classes, input columns and what each became, or image size, settings, results, versions, hashes |
+| columns.safetensors | the words of text columns, where a table has some |
 | records.jsonl | a line per epoch of every scheme that was tried (the mean of its folds), and of the last training |
 | audit.json | the audit of the labels |
 | report.npz, report.html | what the report shows, and the report |
@@ -11,7 +12,7 @@
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
@@ -21,38 +22,51 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from naysay import models
+from naysay import models, tensors
 from naysay import report as page
-from naysay.errors import InputError
+from naysay.datasets.recipe import Columns
+from naysay.errors import InputError, intact
 from naysay.learning import Predictor, environment
 from naysay.learning.rows import as_inputs, input_shape
 from naysay.reading import Labelled, Oracle
 from naysay.runs.account import DOUBTFUL, EXAMPLES, NEIGHBORS, POINTS, account
 from naysay.runs.fit import Fitted
-from naysay.runs.report import build, read_json
+from naysay.runs.report import AGAIN, build, read_json
 from naysay.runs.results import judging, plain, results, verdict
 from naysay.runs.settings import Settings
 
 FORMAT = "naysay-run-1"
+WORDS, IN_WORDS = "columns.safetensors", {"format": "naysay-columns-1", "key": "columns"}
 BLOCK = 65_536  # rows predicted at a time
 
 
 def write(
-    fitted: Fitted, data: Labelled, folder: str | Path, *, oracle: Oracle | None = None, command: str = ""
+    fitted: Fitted,
+    data: Labelled,
+    folder: str | Path,
+    *,
+    oracle: Oracle | None = None,
+    command: str = "",
+    words: Callable[[str], str] = str,
 ) -> dict[str, Any]:
     """Write a run into the (new, empty) folder; the content of run.json is returned.
 
-    oracle: what the truth says, where it is known, to be shown beside the predictions in the report.
+    oracle: what the truth says, where it is known, to be shown beside the predictions in the report. words: turns
+    what is said to whoever wrote Python, such as class_shares=, into what the command calls it.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    about = describe(fitted, data, command)
-    arrays = account(fitted, data)
+    about, arrays = describe(fitted, data, command), account(fitted, data)
+    about["verdict"] = words(about["verdict"])
+    about["never_predicted"] = [data.classes[at] for at in np.flatnonzero(arrays["class_counts"] == 0)]
     if oracle is not None:
         arrays |= {f"{part}_truth": oracle.of_rows(arrays[f"{part}_row"]) for part in ("map", "item")}
     fitted.kept.predictor.save(folder / "model.safetensors")
     _write_json(folder / "run.json", about)
-    _write_json(folder / "audit.json", fitted.audit.as_dict())
+    if (columns := data.items.columns) is not None and (vocabulary := columns.arrays()):
+        held = {name: torch.from_numpy(array) for name, array in vocabulary.items()}
+        tensors.save(folder / WORDS, held, {}, **IN_WORDS)
+    _write_json(folder / "audit.json", fitted.audit.said(words).as_dict())
     lines = "".join(json.dumps(line) + "\n" for line in _records(fitted, about))
     (folder / "records.jsonl").write_text(lines, encoding="utf-8")
     with (folder / "report.npz").open("wb") as file:
@@ -67,7 +81,8 @@ def room(data: Labelled, settings: Settings) -> int:
     model = models.build(config.model, input_shape(x), len(data.classes), config.seed, **config.model_options)
     weights = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
     shown = POINTS * 4 * max(map(len, data.items.ids)) + 4 * (EXAMPLES * (1 + NEIGHBORS) + DOUBTFUL) * x.nbytes
-    return int(weights + shown) + 2000 * config.epochs * len(settings.schemes) + (1 << 21)  # and the page
+    words = sum(array.nbytes for array in data.items.columns.arrays().values()) if data.items.columns is not None else 0
+    return int(weights + shown + words) + 2000 * config.epochs * len(settings.schemes) + (1 << 21)  # and the page
 
 
 def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
@@ -83,6 +98,7 @@ def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
             "kind": "images" if x.ndim > 2 else "table",
             "shape": list(x.shape[1:]),
             **{name: data.origin.get(name) for name in ("id", "columns", "lists", "array")},
+            "recipe": None if items.columns is None else items.columns.as_dict(),
         },
         "data": {**data.origin, "rows": len(x), "hash": items.fingerprint},
         "labels": fitted.audit.as_dict()["coverage"],
@@ -132,6 +148,7 @@ class Run:
     folder: Path
     about: dict[str, Any]
     predictor: Predictor
+    columns: Columns | None = None  # what the columns of its table became; None of images, arrays and old runs
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -148,7 +165,7 @@ class Run:
         if not _belongs(about, predictor.shape, described):
             model = f"the model beside it ({described} classes)"
             raise InputError(f"{folder / 'run.json'} does not belong to {model}. Fit it again.")
-        return cls(folder, about, predictor)
+        return cls(folder, about, predictor, _columns(folder, about["input"]))
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -166,6 +183,19 @@ class Run:
             why = "has values so far from those of training that the model's answer is not a number"
             raise InputError(f"{odd} {why}. Mend it or leave it out.")
         return self.predictor.decode(logits), self.predictor.probabilities(logits).float()
+
+
+def _columns(folder: Path, input: Mapping[str, Any]) -> Columns | None:
+    """What the columns became, from run.json and the words beside it; of an old run, None."""
+    if input.get("recipe") is None:
+        return None
+    words = folder / WORDS
+    arrays = tensors.load(words, what="columns", way_out=AGAIN, **IN_WORDS)[0] if words.exists() else {}
+    with intact(folder / "run.json", AGAIN):
+        columns = Columns.from_dict(input["recipe"], {name: array.numpy() for name, array in arrays.items()})
+        if [len(columns.names)] != input["shape"]:
+            raise InputError(f"its columns become {len(columns.names)}, and the model was trained on others. {AGAIN}")
+    return columns
 
 
 INPUT: Mapping[str, tuple[type, ...]] = {  # what `predict` goes by, and its types

@@ -13,6 +13,8 @@ from naysay.figures import FIGURES, find_figure
 from naysay.learning import records
 from naysay.report import Column, Curves, FeatureMap, HeatMap, Item, KeyFigure, Method, Report, Results, Series, Value
 from naysay.runs.account import Arrays
+from naysay.runs.estimates import NOTE, assumed, estimated, never_predicted, opening, why_untold
+from naysay.statistics import Z95
 from naysay.words import count, joined, percent, with_error
 
 T = TypeVar("T")
@@ -21,7 +23,6 @@ Line = dict[str, Any]  # of records.jsonl, or an entry of run.json
 AGAIN = "Fit the run again."
 TRUTH = "known only where ordinary labels are; nothing was chosen by it"
 ESTIMATED = "estimated accuracy"
-ESTIMATE = "accuracy estimated from held-out complementary labels; ± is one standard error"
 LOSS = "held-out loss"
 LOSS_NOTE = "minus the log probability of a held-out label (SCEL), at the best sharpness; differences choose the scheme"
 ON_ALL = "epoch on all labels"  # lines of the model that is kept, where it is not the one that was judged
@@ -43,7 +44,7 @@ def build(folder: Path) -> Report:
     hardware = {name: str(value) for name, value in about["hardware"].items()}
     return Report(
         title=f"naysay: {about['data'].get('name', 'a run')}",
-        summary=_summary(chosen),
+        summary=" ".join([opening(chosen), *never_predicted(about)]),
         classes=about["classes"],
         key_figures=_key_figures(about, chosen),
         results=_results(about),
@@ -61,15 +62,6 @@ def build(folder: Path) -> Report:
         date=about["created"],
         command=about["command"],
     )
-
-
-def _summary(chosen: Line) -> str:
-    """The page's first sentence."""
-    if chosen["estimate"] is None:
-        why = chosen.get("why_not") or "the held-out labels do not say"
-        return f"How many of the items are classified rightly cannot be told from these labels: {why}."
-    right = with_error(chosen["estimate"], chosen["standard_error"])
-    return f"An estimated {right} % of the items are classified rightly, told by complementary labels alone."
 
 
 def read_json(path: Path) -> Line:
@@ -92,10 +84,10 @@ def _read(path: Path, reader: Callable[[Path], T]) -> T:
 
 
 def _key_figures(about: Line, chosen: Line) -> list[KeyFigure]:
-    labels, estimate = about["labels"], Value(chosen["estimate"], chosen["standard_error"])
-    told_by = f"from {chosen['held_out_rows']:,} held-out complementary labels; ± one standard error"
-    if chosen["estimate"] is None:
-        told_by = f"cannot be told: {chosen.get('why_not') or 'the held-out labels do not say'}"
+    labels, estimate = about["labels"], estimated(chosen)
+    told_by = f"95 % interval from {chosen['held_out_rows']:,} held-out complementary labels{assumed(chosen)}"
+    if estimate.low is None:
+        told_by = f"cannot be told: {why_untold(chosen)}"
     elif seen := about.get("judging", {}).get("labels_seen"):
         told_by += f"; of models that saw {percent(seen, 0)} of the labels"
     tested_on, tested = about["data"].get("tested_on", "the held-out items"), chosen["truth"].get("test_accuracy")
@@ -115,7 +107,7 @@ def _results(about: Line) -> Results:
     known = [figure for figure in FIGURES if figure.name in measured]
     lost = ["held_out_loss" in row for row in rows]  # which older runs do not have
     columns = [
-        Column(ESTIMATED, note=ESTIMATE),
+        Column(ESTIMATED, note=NOTE),
         *([Column(LOSS, "", 3, "lower", LOSS_NOTE)] if all(lost) else []),
         *(Column(figure.words, figure.unit, better=figure.better, needs_truth=True) for figure in known),
         Column("seconds", unit="", better="lower", cost=True, note="sharing and training"),
@@ -124,7 +116,7 @@ def _results(about: Line) -> Results:
     for row in rows:
         truth = [Value(row["truth"].get(figure.name)) for figure in known]
         loss = [Value(row["held_out_loss"], row["held_out_loss_error"])] if all(lost) else []
-        values = [Value(row["estimate"], row["standard_error"]), *loss, *truth, Value(row["seconds"])]
+        values = [estimated(row), *loss, *truth, Value(row["seconds"])]
         apart = []
         if against := row["chosen_minus_this"]:
             apart.append(f"{with_error(-against['difference'], against['standard_error'], '+')} points")
@@ -146,16 +138,21 @@ def _learning(epochs: list[Line], schemes: list[str], told: bool) -> list[Curves
     estimates, tested, losses = [], [], []
     for scheme, of in lines.items():
         pairs = [(line["held_out"], line["held_out_error"]) for line in of]
-        estimates.append(Series(scheme, [v for v, _ in pairs], [v - e for v, e in pairs], [v + e for v, e in pairs]))
+        value, low, high = ([_possible(v + z * e) for v, e in pairs] for z in (0.0, -Z95, Z95))
+        estimates.append(Series(scheme, value, low, high))
         tested.append(Series(scheme, [line.get("test_accuracy") for line in of], needs_truth=True))
         losses.append(Series(scheme, [line.get("loss") for line in of]))
-    bands = "From complementary labels; bands are ± one standard error."
+    bands = "From complementary labels; bands are 95 % intervals."
     shapes = "The schemes train on different labels, so compare shapes, not heights."
     return [
         *([Curves("Estimated accuracy on the held-out rows", x, estimates, note=bands)] if told else []),
         Curves("Test accuracy", x, tested, note=f"Of the models that were judged, against the truth, {TRUTH}."),
         Curves("Training loss", x, losses, unit="", note=shapes),
     ]
+
+
+def _possible(accuracy: float) -> float:
+    return min(max(accuracy, 0.0), 1.0)
 
 
 def _sharing(lines: list[Line]) -> list[Curves]:

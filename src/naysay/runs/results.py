@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from naysay.audit.advice import shares_unknown
+from naysay.audit.advice import doubted, shares_unknown
 from naysay.figures import FIGURES
 from naysay.runs.attempt import Attempt
 from naysay.runs.fit import Fitted
@@ -108,8 +108,11 @@ def _result(attempt: Attempt, fitted: Fitted) -> dict[str, Any]:
     return {
         "scheme": attempt.scheme,
         "chosen": chosen,
-        "estimate": attempt.accuracy.value,
+        "estimate": None if doubted(fitted.audit) else attempt.accuracy.value,  # then the interval stands alone
         "standard_error": attempt.accuracy.standard_error,
+        "low": attempt.accuracy.low,
+        "high": attempt.accuracy.high,
+        "assumes": attempt.accuracy.assumes,
         "why_not": attempt.accuracy.why_not,
         "turned": shown.turned,
         "held_out_rows": len(attempt.estimate.rows),

@@ -1,0 +1,253 @@
+"""The cells of an Arrow column, of whatever type, as texts, as numbers or as times; an empty cell is -1 or NaN.
+
+A text is looked at once, however often it occurs: a column is its different texts and the number of each row's text
+among them. What is no number, or no time, is NaN and is returned by name, so that it can be told.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.datasets.dataset import unfinite_row
+from naysay.errors import InputError
+
+Floats = NDArray[np.floating[Any]]
+Strange = dict[str, int]  # cells that were not understood, and how many there are of each
+
+# what people write into cells that they have no number for
+EMPTY = {"?", "-", "--", "---", ".", "..", "na", "n/a", "n.a.", "nan", "nil", "none", "null", "missing", "unknown"}
+EMPTY |= {"undefined", "#n/a", "#na", "#null!"}
+NUMBER = r"^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:inf|infinity))$"
+CLOCK = r"(?:[T ]\s*(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:[.,]\d+)?)?\s*(?P<p>[AaPp][Mm])?)?"
+ZONE = r"\s*(?P<z>Z|[+-]\d{2}:?\d{2})?"
+DATES = {  # the first that reads most cells is taken
+    "year-month-day": rf"^(?P<y>\d{{4}})[-/.](?P<m>\d{{1,2}})[-/.](?P<d>\d{{1,2}}){CLOCK}{ZONE}$",
+    "month/day/year": rf"^(?P<m>\d{{1,2}})[-/](?P<d>\d{{1,2}})[-/](?P<y>\d{{4}}){CLOCK}{ZONE}$",
+    "day/month/year": rf"^(?P<d>\d{{1,2}})[-/.](?P<m>\d{{1,2}})[-/.](?P<y>\d{{4}}){CLOCK}{ZONE}$",
+}
+NAMED = 20  # strange cells that are named
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+class Unfit(InputError):
+    """A column that cannot be used: a sentence that begins with the table, and may end with a row, and a way out."""
+
+    def __init__(
+        self, wrong: str, way_out: str, row: int | None = None, joint: str = " in", table: object = "the table"
+    ) -> None:
+        self.parts = wrong, way_out, row, joint
+        super().__init__(f"{table} {wrong}{'' if row is None else f'{joint} row {row + 1}'}. {way_out}")
+
+    def of(self, table: object, start: int = 0) -> Self:
+        """The same of a table by its name, and of a part of it that begins with the row `start`."""
+        wrong, way_out, row, joint = self.parts
+        return type(self)(wrong, way_out, None if row is None else start + row, joint, table)
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A column as text: its different texts, stripped and none of them empty, and which of them each row has, or -1."""
+
+    texts: Any  # an Arrow array of large strings (m,)
+    codes: NDArray[np.int64]  # (n,)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows have each text (m,)."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts))
+
+    def spread(self, values: Any, empty: Any) -> NDArray[Any]:
+        """Values (m,) of the texts as values (n,) of the rows; `empty` where a cell is."""
+        if not len(self.texts):
+            return np.full(len(self.codes), empty, np.asarray(values).dtype)
+        return np.where(self.codes >= 0, np.asarray(values)[self.codes], np.asarray(empty, np.asarray(values).dtype))
+
+    def strange(self, wrong: NDArray[np.bool_]) -> Strange:
+        """The texts that are `wrong` (m,), most frequent first, and how often they occur; many stand in the last."""
+        places, counts = np.flatnonzero(wrong), self.counts
+        places = places[np.argsort(-counts[places], kind="stable")]
+        said = {self.texts[int(place)].as_py(): int(counts[place]) for place in places[:NAMED]}
+        if len(places) > NAMED:
+            said[next(reversed(said))] += int(counts[places[NAMED:]].sum())
+        return said
+
+
+def as_texts(column: Any) -> Texts:
+    """An Arrow column of texts, numbers or times as texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column, pa.ChunkedArray):  # more than two gigabytes of text in one column
+        column = pa.concat_arrays([pc.cast(chunk, pa.large_string()) for chunk in column.chunks])
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    first = pc.dictionary_encode(pc.cast(column, pa.large_string()))
+    # stripping makes some texts alike, so they are counted once more
+    stripped = pc.utf8_trim_whitespace(first.dictionary)
+    again = pc.dictionary_encode(pc.if_else(pc.equal(stripped, ""), None, stripped))
+    inner = pc.fill_null(again.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    outer = pc.fill_null(first.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return Texts(again.dictionary, np.append(inner, -1)[outer])
+
+
+def numbers_in(texts: Any, kind: Any) -> Floats:
+    """The numbers (m,) of type `kind` that texts (m,) are; NaN where one is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    right = pc.match_substring_regex(texts, NUMBER)
+    plain = pc.cast(pc.if_else(right, texts, pa.scalar(None, texts.type)), pa.from_numpy_dtype(kind))
+    values: Floats = plain.to_numpy(zero_copy_only=False)
+    return values
+
+
+def are_empty(texts: Any) -> NDArray[np.bool_]:
+    """Whether each text (m,) stands for an empty cell among numbers, as "n/a" does."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = pa.array(sorted(EMPTY), texts.type)
+    found: NDArray[np.bool_] = pc.is_in(pc.utf8_lower(texts), words).to_numpy(zero_copy_only=False)
+    return found
+
+
+def as_numbers(column: Any, kind: Any = np.float32) -> tuple[Floats, Strange]:
+    """A column as numbers (n,) of the type `kind`, NaN where a cell is empty or no number, and what the latter are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not is_text(column.type):
+        if pa.types.is_temporal(column.type):
+            column = pc.cast(column, pa.int64() if column.type.bit_width == 64 else pa.int32())
+        return np.asarray(pc.cast(column, pa.from_numpy_dtype(kind), safe=False)), {}
+    cells = as_texts(column)
+    found = numbers_in(cells.texts, kind)
+    return cells.spread(found, np.nan), cells.strange(np.isnan(found) & ~are_empty(cells.texts))
+
+
+def as_seconds(column: Any, form: str) -> tuple[Floats, Strange]:
+    """A column as seconds (n,) since 1970 in UTC, read as the row `form` of DATES says; NaN where it cannot be."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        if pa.types.is_date(column.type):
+            column = pc.cast(column, pa.timestamp("s"))
+        ticks: Floats = np.asarray(pc.cast(pc.cast(column, pa.int64()), pa.float64(), safe=False))
+        return ticks / PER_SECOND[column.type.unit], {}
+    cells = as_texts(column)
+    found = seconds_in(cells.texts, form)
+    return cells.spread(found, np.nan), cells.strange(np.isnan(found) & ~are_empty(cells.texts))
+
+
+def seconds_in(texts: Any, form: str) -> Floats:
+    """The seconds (m,) since 1970 that texts (m,) name in the form of that row of DATES; NaN where one names none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.extract_regex(texts, DATES[form])
+    parts = {field.name: pc.struct_field(found, [i]) for i, field in enumerate(found.type)}
+
+    def number(name: str) -> NDArray[np.int64]:
+        digits = pc.if_else(pc.equal(parts[name], ""), "0", parts[name])
+        whole: NDArray[np.int64] = pc.fill_null(pc.cast(digits, pa.int64()), -1).to_numpy(zero_copy_only=False)
+        return whole
+
+    def text(name: str) -> Any:
+        return pc.fill_null(pc.utf8_lower(parts[name]), "")
+
+    year, month, day, hour, minute, second = map(number, "ymdHMS")
+    half = text("p").to_numpy(zero_copy_only=False).astype(str)
+    twelve = (half != "") & (hour >= 1) & (hour <= 12)
+    hour = np.where(twelve, hour % 12 + 12 * (half == "pm"), np.where(half == "", hour, 99))
+    right = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second <= 60)
+    months = (np.where(right, year, 1970) - 1970) * 12 + np.where(right, month, 1) - 1
+    first = months.astype("datetime64[M]").astype("datetime64[D]")
+    length = ((months + 1).astype("datetime64[M]").astype("datetime64[D]") - first).astype(np.int64)
+    days = first.astype(np.int64) + day - 1
+    zone = pc.replace_substring(text("z"), "z", "").to_numpy(zero_copy_only=False).astype(str)
+    signs, digits = np.where(np.char.startswith(zone, "-"), -1, 1), np.char.replace(np.char.lstrip(zone, "+-"), ":", "")
+    clock = np.where(digits == "", "0", digits).astype(np.int64)
+    offset = signs * (clock // 100 * 3600 + clock % 100 * 60)
+    seconds: Floats = (days * 86400 + hour * 3600 + minute * 60 + second - offset).astype(np.float64)
+    return np.where(right & (day <= length), seconds, np.nan)
+
+
+def as_vectors(name: str, column: Any) -> NDArray[np.float32]:
+    """A column as finite float32 (n, 1), or (n, d) if it holds lists, which in texts are [0.1, 0.2, ...]."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        wrong, way_out = f"has an empty cell in column {name!r}", "Fill it in, or leave the column out with features=."
+        raise Unfit(wrong, way_out, column.is_null().index(True).as_py(), ",")
+    if is_text(column.type):
+        column = pc.split_pattern_regex(pc.utf8_trim(column, " []\r\n\t"), r"[,\s]+")
+    width = 1
+    if is_list(column.type):
+        least, width = pc.min_max(pc.list_value_length(column)).as_py().values()
+        if least != width or not width:
+            got = f"got {least} to {width} numbers"
+            raise Unfit(f"must hold lists of one length in column {name!r}; {got}", "Even them out.")
+        column = pc.list_flatten(column)
+    try:
+        flat = pc.cast(column, pa.float32(), safe=False)
+    except pa.ArrowException as error:
+        quoted = re.search(r"Failed to parse string: '(.*)' as", str(error), re.DOTALL)
+        raise not_numbers(name, quoted[1] if quoted else str(column.type)) from error
+    values: NDArray[np.float32] = np.asarray(flat).reshape(-1, width)
+    check_finite(name, values)
+    return values
+
+
+def check_finite(name: str, values: NDArray[Any], *, empty: bool = False) -> None:
+    """Raise InputError where numbers (n,) or (n, d) are infinite, or NaN unless that is an `empty` cell."""
+    row = unfinite_row(np.where(np.isnan(values), 0, values) if empty else values)
+    if row is not None:
+        wrong = f"must hold finite numbers in column {name!r}; got nan or inf"
+        raise Unfit(wrong, "Mend it, or leave it out.", row)
+
+
+def not_numbers(column: str, got: str) -> Unfit:
+    """The error of a column that cannot be a feature."""
+    way_out = "Name it as id=, label= or truth=, or leave it out with features=."
+    if got.startswith("["):
+        way_out = f"If its lists are embeddings, name it with features={column!r}."
+    return Unfit(f"must hold numbers in column {column!r}; got {got[:40]!r}", way_out)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts, or of a dictionary of any values."""
+    import pyarrow as pa
+
+    of_texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return bool(of_texts or pa.types.is_dictionary(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is one of numbers, those of spans and times of day too."""
+    import pyarrow as pa
+
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(plain or pa.types.is_time(kind) or pa.types.is_duration(kind))
+
+
+def is_date(kind: Any) -> bool:
+    """Whether an Arrow type is one of dates or of points in time."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is one of lists."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
