@@ -401,8 +401,16 @@ MUTANTS = [
     *of(
         "cli/predict.py",
         "test_wiring.py -k predict",
-        ("_blocks(trained, data, id, folder, quiet)", "_blocks(trained, data, None, folder, quiet)"),
-        ("_blocks(trained, data, id, folder, quiet)", "_blocks(trained, data, id, None, quiet)"),
+        ("blocks(trained, data, id, folder,", "blocks(trained, data, None, folder,"),
+        ("blocks(trained, data, id, folder,", "blocks(trained, data, id, None,"),
+    ),
+    *of(
+        "runs/questions.py",
+        "test_ask.py",
+        ("np.where(known, 0.0, np.asarray", "np.where(False, 0.0, np.asarray"),
+        ("stood_for |= alike(at)", "pass"),
+        ("times[k] >= most", "False"),
+        ("left.sum(1, keepdims=True) > 0, left, ~known", "True, left, ~known"),
     ),
     *of(
         "cli/pretrain.py",
@@ -421,7 +429,7 @@ MUTANTS = [
         ("Draws(transition, n_labels, seed)", "Draws(transition, n_labels, 0)"),
         ("item, label, annotator, options)", "item, label, None, options)"),
         ("known_set(source, data, whole", "known_set(source, None, whole"),
-        ('truth=truth)\n    return items, {**origin, "id": key', 'truth=None)\n    return items, {**origin, "id": key'),
+        ("read_items(path, key, label, truth,", "read_items(path, key, label, None,"),
     ),
     *of(
         "reading/labelling.py",

@@ -27,7 +27,7 @@ from naysay.cli import app
 from naysay.learning import configure
 
 N = 60
-SUFFIX = {"predict": ".csv", "augment": ".npz"}  # of what each command writes
+SUFFIX = {"ask": ".csv", "predict": ".csv", "augment": ".npz"}  # of what each command writes
 WITHOUT_OUT = ("audit", "report", "data list", "data get", "data import")
 SMALL = {"projection": 8, "bottleneck": 4}
 

@@ -164,6 +164,19 @@ OPTIONS = {
             "class_shares": Change("--class-shares shares.csv", "model", f"{BIASED} --class-shares even {FIT}"),
         },
     ],
+    "ask": [
+        {
+            "run": Change("", "predicted", "run data.csv", "run2 data.csv"),
+            "data": Change("other.csv", "predicted", "run"),
+            "n": Change("--n 3", "predicted", "run"),
+            "id": Change("--id key", "predicted", "run data.csv"),
+            "folder": Change("--data two", "predicted", "run3 mnist --data one"),
+            "out": Change("--out ask-elsewhere.csv", "places", "run"),
+            "force": Change("--force", "code", "run --out old.csv"),
+            "json": Change("--json", "is_json", "run"),
+            "quiet": Change("--quiet", "stdout", "run"),
+        }
+    ],
     "predict": [
         {
             "run": Change("", "predicted", "run data.csv", "run2 data.csv"),

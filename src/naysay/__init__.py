@@ -28,6 +28,7 @@ __all__ = [
     "holdout",
     "labels",
     "learning",
+    "load_run",
     "losses",
     "metrics",
     "models",
@@ -72,12 +73,14 @@ if TYPE_CHECKING:
     from naysay.augmentation import augment
     from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
     from naysay.reading import read
+    from naysay.runs import load_run
 
 _HOME = {  # naysay.augment is naysay.augmentation.augment
     "augment": "augmentation",
     "ComplementaryClassifier": "estimators",
     "ComplementaryKNeighbors": "estimators",
     "LabelAugmenter": "estimators",
+    "load_run": "runs",
     "read": "reading",
 }
 

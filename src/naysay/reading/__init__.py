@@ -11,7 +11,7 @@ Where the truth is known it is kept apart, in `data.oracle`, which gives figures
 import fnmatch
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -84,6 +84,7 @@ def read(
     or as published (`naysay.transition.human`). Of a known set, n_labels is how many annotators' labels to take.
     data: the folder of the known sets.
     """
+    reading = _recorded(locals())
     several = (label, features, ignore, without)
     label, features, ignore, without = ([names] if isinstance(names, str) else list(names) for names in several)
     naming = Naming(classes, merge_spelling, contradictions, format, labels_say)
@@ -102,14 +103,15 @@ def read(
         rows = LongRows(*where, strict, format, labels_say, without, weigh_annotators, seed)
     known = known_set(source, data, whole=not (features or label or id))
     if known is not None:
-        return labelling.of_known(known, str(source), naming, draws, rows)
+        return _with_origin(labelling.of_known(known, str(source), naming, draws, rows), reading)
     path, own = Path(source), () if rows else label
     items, origin = _own_items(path, id, own, features, ignore, truth)
     items, called = _with_names(path, items, own, truth)
     naming = replace(naming, classes=classes or called)
     y_true, items = items.y_true, replace(items, y_true=None)
     if rows is None and transition is not None:
-        return _without_truth(labelling.drawn(items, origin, y_true, truth, naming, draws), features)
+        drawn = labelling.drawn(items, origin, y_true, truth, naming, draws)
+        return _with_origin(_without_truth(drawn, features), reading)
     if rows is not None:
         given = labelling.in_long_rows(items, origin, rows, naming, folder=path.is_dir())
     elif n_labels is not None:
@@ -120,7 +122,19 @@ def read(
         columns = f" Its columns are {', '.join(header(path)[:20])}." if "columns" in origin else ""
         way_out = f'pass label="COLUMN", or labels="FILE" with long rows.{columns}'
         raise InputError(f"no labels were named for {source}: {way_out}")
-    return labelling.with_oracle(_without_truth(given, features), y_true, truth, naming)
+    return _with_origin(labelling.with_oracle(_without_truth(given, features), y_true, truth, naming), reading)
+
+
+def _recorded(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked of `read`, where it is not nothing, as JSON holds it: who has it can read the same again."""
+    given = {name: value for name, value in asked.items() if value is not None and value != () and value is not False}
+    plain = (bool, int, str)
+    several = {name: list(map(str, value)) for name, value in given.items() if isinstance(value, list | tuple)}
+    return {name: value if isinstance(value, plain) else str(value) for name, value in given.items()} | several
+
+
+def _with_origin(data: Labelled, reading: Mapping[str, Any]) -> Labelled:
+    return replace(data, origin={**data.origin, "reading": reading})
 
 
 def _without_truth(data: Labelled, features: Names) -> Labelled:
