@@ -156,6 +156,7 @@ def test_answers_of_prodigy_say_is_not_or_nothing(items):
     data = naysay.read(items, id="id", labels=EXPORTS / "prodigy.jsonl")
     # not dog; is dog; ignored; one of emu and dog; not cat
     assert rows(data) == [[0, 1, 0], [0.5, 0, 0.5], [0, 0, 0], [1, 0, 0], [1, 0, 0]]
+    assert data.sure
     without = naysay.read(items, id="id", labels=EXPORTS / "prodigy.jsonl", without="kinds-eve")
     assert rows(without)[3:] == [[0, 0, 0], [0, 0, 0]]
 
@@ -198,11 +199,12 @@ def test_argilla_before_version_two(items, tmp_path):
 def test_class_numbers_of_hugging_face_have_names(tmp_path):
     features = {"not": {"names": ["cat", "dog", "emu", "fox"], "_type": "ClassLabel"}, "a": {"dtype": "float64"}}
     meta = {"huggingface": json.dumps({"info": {"features": features}})}
-    table = pa.table({"a": [0.1, 0.2, 0.3], "not": [2, 0, 1]}).replace_schema_metadata(meta)
+    table = pa.table({"a": [0.1, 0.2, 0.3, 0.4], "not": [2, 0, 1, -1]}).replace_schema_metadata(meta)
     pq.write_table(table, tmp_path / "hf.parquet")
     data = naysay.read(tmp_path / "hf.parquet", label="not")
     assert data.classes == ("cat", "dog", "emu", "fox")
-    assert data.comp.argmax(1).tolist() == [2, 0, 1]
+    assert data.comp.argmax(1).tolist()[:3] == [2, 0, 1]
+    assert data.comp[3].tolist() == [0, 0, 0, 0]
 
 
 def test_what_was_shown_and_not_chosen_is_ruled_out_if_labels_are_choices(items):

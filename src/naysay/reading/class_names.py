@@ -45,7 +45,7 @@ def names_in(path: Path, columns: Any) -> tuple[str, ...] | None:
 
 
 def spell(texts: Texts, names: tuple[str, ...]) -> Texts:
-    """Texts with the names of class numbers in the place of the numbers."""
-    number = {str(k): name for k, name in enumerate(names)}
-    flat = [text if text is None else number.get(text, text) for text in texts.reshape(-1).tolist()]
+    """Texts with the names of class numbers in the place of the numbers, of which -1 is no class."""
+    number = {"-1": None, **{str(k): name for k, name in enumerate(names)}}
+    flat = [number.get(text, text) if isinstance(text, str) else text for text in texts.reshape(-1).tolist()]
     return np.array(flat, object).reshape(texts.shape)

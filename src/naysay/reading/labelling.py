@@ -129,10 +129,10 @@ class LongRows:
     weigh: bool = False
     seed: int = 0
 
-    def statements(self) -> list[Statement]:
-        """What each row says; of an export, what people and their refusals of suggestions do."""
+    def statements(self) -> tuple[list[Statement], bool]:
+        """What each row says, or of an export, what people and their refusals of suggestions do; and if it is one."""
         exported = self._exported()
-        return self._of_table() if exported is None else exported
+        return (self._of_table(), False) if exported is None else (exported, True)
 
     def heard(self, statements: list[Statement]) -> list[Statement]:
         """Those that count: without some annotators, and of an export, perhaps of one kind alone."""
@@ -306,7 +306,7 @@ def in_long_rows(items: Items, origin: Origin, rows: LongRows, naming: Naming, *
         return in_matrix(items, said, texts, columns, naming)
     called = class_names.names_in(rows.path, [only_one("label", rows.label) or "label"])
     naming = naming if naming.classes or called is None else replace(naming, classes=called)
-    statements = rows.statements()
+    statements, exported = rows.statements()
     if folder:
         whole = whole_names(items.ids)
         statements = [one._replace(item=whole.get(one.item, one.item)) for one in statements]
@@ -323,7 +323,7 @@ def in_long_rows(items: Items, origin: Origin, rows: LongRows, naming: Naming, *
     who, ids = "annotator" if "annotator" in table else None, items.ids.tolist()
     comp = labels.from_table(table, classes.names, ids, annotator=who, contradictions=naming.contradictions)
     said = {"labels_file": str(rows.path), "labels": f"{len(statements):,} rows of {rows.path.name}"}
-    sure = rows.says is not None or rows.format is not None or "says" in table
+    sure = exported or rows.says is not None
     data = Labelled(items, comp, classes.names, table, {**origin, **said}, sure=sure)
     return weigh(data, naming.contradictions, rows.seed) if rows.weigh else data
 
