@@ -4,7 +4,7 @@ BIN := .venv/bin
 # two workers with one thread each beat one worker with two threads on the small tensors of the tests
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test setup browser check bench fuzz kills clean
+.PHONY: demo test setup browser check bench fuzz kills notebook clean
 
 demo: setup
 	$(BIN)/naysay demo
@@ -39,6 +39,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# runs the cells of the notebooks and stores what they print; a test compares
+notebook: setup
+	OMP_NUM_THREADS=1 $(BIN)/python tools/notebook.py docs/*.ipynb
 
 # minutes: jobs are killed at random moments and done again; a sample is among the tests
 kills: setup

@@ -1,6 +1,7 @@
 """`make bench`: neighbours, propagation, training and engines against peers here; JSON lines in benchmarks/results/.
 
-`python -m benchmarks estimates [...]` instead asks how many estimated accuracies hold the truth (`estimates.py`).
+`python -m benchmarks estimates [...]` instead asks how many estimated accuracies hold the truth (`estimates.py`), and
+`python -m benchmarks tables [...]` holds the default against two lines of scikit-learn (`tables.py`).
 """
 
 import subprocess
@@ -19,7 +20,8 @@ STEPS = (
 
 if __name__ == "__main__":
     RESULTS.mkdir(exist_ok=True)
-    asked = (("estimates.py", *sys.argv[2:]),) if sys.argv[1:2] == ["estimates"] else STEPS
+    alone = sys.argv[1:2] in (["estimates"], ["tables"])
+    asked = ((f"{sys.argv[1]}.py", *sys.argv[2:]),) if alone else STEPS
     for script, *arguments in asked:
         print(f"\n{script}", flush=True)
         subprocess.run([sys.executable, str(HERE / script), *arguments], check=True)

@@ -37,7 +37,7 @@ def draw(noise: float, seed: int, folder: Path) -> dict[str, Any]:
     kept = crossed.choice.kept
     (other,) = {*runs.AUTO} - {kept}
     right = {
-        name: fitted.kept.trained.last_figures["test_accuracy"]
+        name: fitted.kept.history[-1]["test_accuracy"]
         for name, fitted in ((kept, crossed), (other, fit(schemes=(other,), folds=1)))
     }
     gains = crossed.choice.gains[other]
@@ -51,7 +51,7 @@ def draw(noise: float, seed: int, folder: Path) -> dict[str, Any]:
         "accuracy_z": gains["ure-accuracy"].z,
         "highest": max(single.attempts, key=lambda one: one.estimate.value).scheme,
         "on_all": right,
-        "judged": {one.scheme: one.history[-1]["test_accuracy"] for one in crossed.attempts},
+        "judged": {one.name: one.history[-1]["test_accuracy"] for one in crossed.attempts},
         "seconds": {"single": single.seconds, "crossed": crossed.seconds},
     }
 

@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "naysay"
 # The stages in the order of the flow; those on one line do not know each other.
 STAGES = [
     {"errors", "seeds", "progress", "words", "figures", "statistics"},
-    {"files", "memory", "processes"},
+    {"cores", "files", "memory", "processes"},
     {"tensors"},
     {"engine"},
     {"labels"},
@@ -33,6 +33,8 @@ STAGES = [
     {"estimation"},
     {"decoding", "reading"},
     {"holdout", "cluster"},
+    {"bases"},
+    {"portfolio"},
     {"estimators"},
     {"report"},
     {"audit"},
@@ -100,6 +102,9 @@ TRUTH_NAMED = {
     ("features", "_epochs_within"),  # knows how often that is
     ("runs", "fit"),  # asks its oracle after each epoch and of the labels, for the records
     ("runs", "learn"),
+    ("runs", "_mixed"),  # asks it of the mixture
+    ("runs", "kept"),
+    ("runs", "_against"),
     ("runs", "Model"),  # holds the figures
     ("runs", "of_labels"),
     ("runs", "_result"),  # writes them down

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,6 +12,7 @@ from naysay import labels, transition
 from naysay.audit import Audit, audit, audit_page
 from naysay.audit.content import content
 from naysay.errors import InputError
+from naysay.report.content import Content, Field, Part, Table, as_html
 
 EVIL = ["<script>alert(1)</script>", 'a" onmouseover="x', "{{ 7 * 7 }}", "two\nlines\x1b[31m", "w" * 300, "&amp;"]
 
@@ -146,8 +148,8 @@ def test_many_annotators_and_classes_stay_readable():
     found = audit(table=table)
     text, page = found.as_text(), found.as_html()
     assert "... and 380 more" in text
-    assert "… and 350 more" in page
-    assert "… and 70 more" in page
+    assert "… and 300 more" in page
+    assert "… and 20 more" in page
     assert max(map(len, text.splitlines())) <= 100
     assert len(found.as_dict()["annotators"]["rows"]) == 400
 
@@ -189,7 +191,7 @@ def test_the_json_has_the_keys_that_run_folders_have():
     ]
 
 
-@pytest.mark.parametrize(("n_classes", "in_text", "in_page"), [(12, True, True), (13, False, True), (31, False, False)])
+@pytest.mark.parametrize(("n_classes", "in_text", "in_page"), [(12, True, True), (13, False, True), (31, False, True)])
 def test_a_matrix_that_is_too_wide_is_said_to_be(n_classes, in_text, in_page):
     y = np.arange(150 * n_classes) % n_classes
     comp = labels.from_indices(transition.sample(y, transition.uniform(n_classes), 3), n_classes)
@@ -198,6 +200,29 @@ def test_a_matrix_that_is_too_wide_is_said_to_be(n_classes, in_text, in_page):
     assert (too_wide in found.as_text()) is not in_text
     assert (too_wide in found.as_html()) is not in_page
     assert max(map(len, found.as_text().splitlines())) <= 100
+
+
+def test_a_table_of_more_than_a_hundred_columns_is_not_drawn():
+    table = Table("wide", [Field("", "name"), *(Field(str(k), "shade") for k in range(101))], [("a", *[0.1] * 101)])
+    page = as_html(Content("t", "o", Part("p"), [Part("q", [table])]))
+    assert "101 columns are too wide for a page" in page
+    assert "<table" not in page
+
+
+def test_shades_are_drawn_against_the_deepest_so_that_many_classes_show():
+    table = Table(
+        "T", [Field("", "name"), Field("a", "shade"), Field("b", "shade")], [("a", 0.0, 0.02), ("b", 0.01, 0.0)]
+    )
+    page = as_html(Content("t", "o", Part("p"), [Part("q", [table])]))
+    assert re.findall(r"--p: ([\d.]+)", page) == ["0.000", "1.000", "0.500", "0.000"]
+
+
+def test_no_class_is_said_to_be_a_negative_share_of_the_items():
+    found = audit(labels.from_indices([0] * 30 + [1] * 31 + [2] * 12, 3))
+    assert found.marginals.classes[0].implied_share < 0.2
+    assert min(row.implied_share - 2 * row.implied_error for row in found.marginals.classes) < 0
+    shares = [row[-1] for row in content(found).parts[1].says[0].rows]
+    assert all(re.fullmatch(r"\d[\d.]* % \[\d[\d.]*, \d[\d.]*\]", share) for share in shares), shares
 
 
 def test_wide_letters_keep_to_the_columns_of_a_terminal():

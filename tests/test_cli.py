@@ -507,7 +507,7 @@ def test_the_help_of_fit_says_the_defaults_of_training():
     said = " ".join(naysay("fit", "--help").stdout.replace("│", " ").split())
     assert f"Else {Config.learning_rate:g}." in said
     assert f"else {Config.loss}." in said
-    assert f"else {Config.model}." in said
+    assert f"Else auto, or {Config.model} where" in said
 
 
 def test_the_real_command_says_its_version_and_explains_itself_at_once():

@@ -1,5 +1,6 @@
 """Every Python example in README and docs runs as it stands, each page's in one session, as a reader types them."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NUMBER = r"\d+(?:\.\d+)?"
 PAGES = [page for page in TEXTS if "```python" in page.read_text()]
 
 
@@ -34,3 +36,28 @@ def test_links_between_pages_lead_somewhere():
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.ipynb")), ids=lambda path: path.name)
+def test_a_notebook_holds_what_its_cells_give(path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    from notebook import run
+
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    cells = [cell for cell in stored["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == [*range(1, len(cells) + 1)]
+    for cell, given in zip(cells, run(stored), strict=True):
+        kept, now = (json.dumps(outputs) for outputs in (cell["outputs"], given))
+        # words are the same; numbers may differ by what another machine's rounding makes of a training
+        assert re.sub(NUMBER, "0", kept) == re.sub(NUMBER, "0", now), "run make notebook"
+        pairs = zip(re.findall(NUMBER, kept), re.findall(NUMBER, now), strict=True)
+        assert all(abs(float(a) - float(b)) <= 0.05 * max(1, abs(float(a))) for a, b in pairs), f"{kept} is now {now}"
+
+
+def test_a_notebook_that_was_changed_by_hand_would_be_seen(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    from notebook import run
+
+    cells = [{"cell_type": "code", "source": ["x = 3\n", "print(x)\n", "x + 1"]}, {"cell_type": "markdown"}]
+    [first, second] = run({"cells": cells})[0]
+    assert (first["text"], second["data"]) == (["3\n"], {"text/plain": ["4"]})

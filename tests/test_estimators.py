@@ -1,4 +1,6 @@
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -381,3 +383,16 @@ def test_equal_rows_are_known_again_whatever_holds_them():
     assert np.isin(hash_rows(x[3:9]), kept).all()
     assert not np.isin(hash_rows(x[:, ::-1] + 0.5), kept).any()
     assert np.isin(hash_rows(sparse.csr_matrix(x[3:9])), hash_rows(sparse.coo_matrix(x))).all()
+
+
+def test_importing_the_classifier_adds_little_to_importing_torch_and_scikit_learns_base():
+    code = """import sys, time
+import torch, sklearn.base, sklearn.utils.validation
+start, before = time.process_time(), set(sys.modules)
+from naysay import ComplementaryClassifier
+seconds, new = time.process_time() - start, set(sys.modules) - before
+print(seconds, sorted(name for name in new if name.startswith("sklearn.")))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, more = done.stdout.split(" ", 1)
+    assert float(seconds) < 0.5  # 0.2 on two busy cores
+    assert more.strip() == "[]"  # forests, pipelines and the like are loaded when they are first used

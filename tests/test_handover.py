@@ -60,10 +60,10 @@ def compared(request):
 
 def test_the_run_keeps_the_scheme_that_held_out_labels_say_is_better(compared, tmp_path):
     data, fitted, x = compared
-    by_scheme = {attempt.scheme: attempt for attempt in fitted.attempts}
+    by_scheme = {attempt.name: attempt for attempt in fitted.attempts}
     assert by_scheme["dms"].estimate.value > by_scheme["none"].estimate.value + 0.02
     assert by_scheme["dms"].loss.value < by_scheme["none"].loss.value
-    assert fitted.chosen.scheme == "dms"
+    assert fitted.chosen.name == "dms"
     assert fitted.choice.gains["none"]["scel"].difference > 0
     runs.write(fitted, data, tmp_path / "RUN")
     numbers, _ = Run.load(tmp_path / "RUN").predict(x)
@@ -120,7 +120,7 @@ def test_a_run_that_estimates_T_judges_by_it(with_T):
     T = fitted.audit.neighborhood.T  # of all labels, the same for every model
     by_T = selection.ure_accuracy(predicted, held, T).value
     assert fitted.chosen.estimate.value == pytest.approx(by_T)
-    assert fitted.kept.trained.history[-1]["held_out"] == pytest.approx(by_T)
+    assert fitted.kept.history[-1]["held_out"] == pytest.approx(by_T)
     assert by_T != pytest.approx(selection.ure_accuracy(predicted, held).value)
 
 
@@ -140,9 +140,9 @@ def test_a_run_shares_among_its_training_rows_as_its_settings_say(n_neighbors):
     _, fitted = fit(x, comp, Config(epochs=1), ("rss", "dms"), sharing=how, space="raw")
     for attempt in fitted.attempts:
         rows = fitted.rows
-        expected = naysay.augment(x[rows.numpy()], comp[rows], attempt.scheme, n_neighbors, 0.4, 0.3)
+        expected = naysay.augment(x[rows.numpy()], comp[rows], attempt.name, n_neighbors, 0.4, 0.3)
         assert torch.allclose(attempt.models[0].shared, expected, atol=1e-6)
-        assert attempt.models[0].sharing.scheme == attempt.scheme
+        assert attempt.models[0].sharing.scheme == attempt.name
 
 
 def test_a_run_that_compares_by_angle_shares_by_angle():
@@ -167,7 +167,7 @@ def test_the_confidences_that_a_run_records_are_those_of_its_last_model():
     _, fitted = fit(x, comp, Config(epochs=2), ("dms",))
     given, shared, rows = comp[fitted.rows], fitted.kept.shared, x[fitted.rows.numpy()]
     p = fitted.kept.predictor.probabilities(fitted.kept.predictor.logits(rows)).float()
-    last = fitted.kept.trained.history[-1]
+    last = fitted.kept.history[-1]
     assert last["confidence_seen"] == pytest.approx(float((p * given).sum(1).mean()), rel=1e-4)
     assert last["confidence_augmented"] == pytest.approx(float((p * shared).sum(1).mean()), rel=1e-4)
 

@@ -197,12 +197,48 @@ def example():
         data_hash="blake2b:5f1d3a9c0e7b42d8a6c4b1f09e83d7720c6a5e1f",
         date="2026-11-15 18:04 UTC",
         command="naysay demo --out report.html",
+        predictions=[
+            r.Dots(
+                "Class shares",
+                [r.Column("predicted"), r.Column("implied")],
+                [(name, [r.Value(0.1), r.Value(0.12, low=0.05, high=0.2)]) for name in classes],
+            ),
+            r.Bars("Confidence", [("90 to 100 %", 1200), ("80 to 90 %", 242)]),
+        ],
+    )
+
+
+def sixty():
+    """A report of 60 classes and 25 methods."""
+    rng, names = np.random.default_rng(0), [f"some long class name {k}" for k in range(60)]
+    heat = rng.random((60, 60)) * 0.03
+    heat[7] = np.nan
+    heat[9, 9] = 0.9  # a class of a single item
+    columns = [r.Column("estimated accuracy"), r.Column("held-out loss", "", 3, "lower")]
+    methods = [
+        r.Method(
+            f"candidate {k}",
+            [r.Value(0.5 + k / 100, low=0.4 + k / 100, high=0.6 + k / 100), r.Value(2 - k / 50)],
+            chosen=k == 20,
+        )
+        for k in range(25)
+    ]
+    shares = [(name, [r.Value(1 / 60), r.Value(None, low=0.0, high=0.03)]) for name in names]
+    return r.Report(
+        "Sixty",
+        classes=names,
+        results=r.Results(columns, methods, drawn=["estimated accuracy"], by="held-out loss"),
+        heat_maps=[r.HeatMap(title, heat, names, names) for title in ("before", "after")],
+        feature_map=r.FeatureMap(rng.normal(size=(600, 2)), np.arange(600) % 60),
+        doubtful=[r.Item("7", [1], probabilities=[0.5, 0.4, 0.1], values=[("petal length", "1.4")])],
+        predictions=[r.Dots("Class shares", [r.Column("predicted"), r.Column("implied")], shares)],
     )
 
 
 def hostile():
     """A report whose every text is an attack, in the body of the page and in the data of the script."""
     item = r.Item(HOSTILE, [0, 1], probabilities=[0.5, 0.3, 0.2], augmented=[0.2, 0.3, 0.5], y_true=1, note=HOSTILE)
+    item = dataclasses.replace(item, values=[(HOSTILE, HOSTILE)])
     return r.Report(
         HOSTILE,
         HOSTILE,
@@ -226,6 +262,10 @@ def hostile():
         data_hash=HOSTILE,
         date=HOSTILE,
         command=HOSTILE,
+        predictions=[
+            r.Dots(HOSTILE, [r.Column(HOSTILE)], [(HOSTILE, [r.Value(0.5, low=0.4, high=0.6)])], HOSTILE),
+            r.Bars(HOSTILE, [(HOSTILE, 1.0)], note=HOSTILE),
+        ],
     )
 
 
@@ -262,6 +302,7 @@ def page():
 
 PARTS = {
     "results": "results",
+    "predictions": "predictions",
     "learning": "learning",
     "sharing": "sharing",
     "heat_maps": "labels",
@@ -558,3 +599,46 @@ def test_ticks_are_few_round_and_inside(low, length):
     # 10, because a step of 0.001 between numbers of 30,000 may come out a rounding below it
     leading = steps[0] / 10 ** np.floor(np.log10(steps[0]))
     assert min(abs(leading - factor) for factor in (1, 2, 5, 10)) < 0.01
+
+
+def test_many_methods_are_sorted_and_the_losers_folded_away():
+    text = r.render(sixty())
+    table, folded = text.split('id="results-more"')
+    shown = re.findall(r'data-sort="(candidate \d+)"', table)
+    # the chosen one first, then by loss, which falls with the number
+    assert shown == [f"candidate {k}" for k in (20, 24, 23, 22, 21, 19, 18, 17)]
+    assert len(re.findall(r'data-sort="candidate', folded)) == 17
+    assert "17 more that were tried" in text
+
+
+def test_an_interval_that_stands_alone_is_shown_and_sorted_by_its_middle():
+    columns = [r.Column("accuracy")]
+    methods = [r.Method("a", [r.Value(None, low=0.6, high=0.8)]), r.Method("b", [r.Value(0.5, low=0.4, high=0.6)])]
+    text = r.render(r.Report("t", results=r.Results(columns, methods, drawn=["accuracy"])))
+    assert 'data-sort="0.7"' in text
+    assert "60.0 to 80.0" in text
+    assert "50.0<" in text
+    assert "[40.0, 60.0]" in text
+    dots = text.split('class="rows-figure dots"')[1]
+    assert dots.count('class="whisker') == 2
+    assert dots.count('class="mark m0" style') == 1
+
+
+def test_one_class_of_a_single_item_does_not_pale_a_large_map():
+    text = r.render(sixty())
+    assert "3.0\xa0% and more" in text
+    assert "Not drawn: 1 rows in which nothing was measured." in text
+    assert text.count("<td style") == 2 * 59 * 60
+    assert len(set(re.findall(r"--v:([\d.]+)", text))) > 500
+
+
+def test_sixty_classes_have_sixty_marks():
+    from naysay.report.map import draw_map
+
+    marks = {(cluster["colour"], cluster["shape"]) for cluster in draw_map(sixty().feature_map, ())["clusters"]}
+    assert len(marks) == 60
+
+
+def test_doubtful_items_come_with_their_values():
+    assert "<bdi>petal length</bdi> <b>1.4</b>" in r.render(sixty())
+    assert "farthest apart" not in r.render(example())

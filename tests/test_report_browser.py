@@ -15,9 +15,11 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from test_report import HOSTILE, example, hostile
+from test_audit_forms import full, plain_names
+from test_report import HOSTILE, example, hostile, sixty
 
 from naysay import report
+from naysay.audit import audit_page
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -49,7 +51,15 @@ def pages(tmp_path_factory):
     return {
         "example": report.write(example(), folder / "example.html"),
         "hostile": report.write(hostile(), folder / "hostile.html"),
+        "sixty": report.write(sixty(), folder / "sixty.html"),
+        "audit": _written(audit_page(plain_names()), folder / "audit.html"),
+        "hostile audit": _written(audit_page(full()), folder / "hostile audit.html"),
     }
+
+
+def _written(text, path):
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +134,8 @@ def test_all_figures_are_drawn(look):
     assert count(".chart .area path.band") == 7
     assert count(".heat-map td[style]") == 200
     assert count(".field polyline.points") == 10
-    assert count(".dots .track .mark") == 12
+    assert count(".dots .track .mark") == 12 + 20
+    assert count(".bars .track .bar") == 2
     assert count(".example") == 6
     assert driver.execute_script(NOT_FINITE) == 0
     assert driver.execute_script("return [...document.images].every(image => image.complete && image.naturalWidth > 0)")
@@ -254,7 +265,7 @@ def test_hovering_over_a_heat_map_and_over_dots_tells_their_values(look):
     ]
 
 
-@pytest.mark.parametrize("name", ["example", "hostile"])
+@pytest.mark.parametrize("name", ["example", "hostile", "sixty", "hostile audit"])
 @pytest.mark.parametrize("width", [320, 375, 768, 1360])
 def test_the_page_never_scrolls_sideways(look, name, width):
     driver = look(name, width, 812, phone=width < 500)
@@ -264,6 +275,36 @@ def test_the_page_never_scrolls_sideways(look, name, width):
     assert shown == width
     assert needed == wide
     assert driver.execute_script(OUTSIDE) == []
+
+
+@pytest.mark.parametrize("width", [320, 400])
+def test_the_tables_of_an_audit_fit_a_phone_without_being_moved(look, width):
+    driver = look("audit", width, 812, phone=True)
+    moved = "return [...document.querySelectorAll('.wide')].filter((e) => e.scrollWidth > e.clientWidth + 1)"
+    assert driver.execute_script(f"{moved}.map((e) => e.getAttribute('aria-label'))") == []
+    assert len(driver.find_elements(By.CSS_SELECTOR, ".wide table")) >= 4
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_faint_cell_of_a_heat_map_is_near_to_the_paper_in_both_themes(look, theme):
+    driver = look(theme=theme)
+    cell = ".heat-map tbody td"
+    found = []
+    for depth in (0, 1):
+        driver.execute_script(
+            f"const e = document.querySelector('{cell}'); e.style.setProperty('--v', {depth}); e.textContent = ''"
+        )
+        found.append(np.median(pixels(driver, cell).reshape(-1, 3), axis=0))
+    paper = pixels(driver, ".heat-map figcaption")[-1, -1]
+    faint, deep = (np.abs(colour - paper).mean() / 255 for colour in found)
+    assert faint < 0.1 < 0.3 < deep
+
+
+def test_the_headings_of_sixty_columns_do_not_cover_each_other(look):
+    driver = look("sixty")
+    wide = "return [...document.querySelectorAll('.heat-map thead th')].slice(0, 60).map((e) => e.clientWidth)"
+    letters = "return parseFloat(getComputedStyle(document.querySelector('.heat-map thead th')).fontSize)"
+    assert min(driver.execute_script(wide)) >= driver.execute_script(letters)
 
 
 def test_a_finger_on_a_phone_gets_a_tooltip_inside_the_screen(look):
@@ -363,7 +404,7 @@ def test_the_screen_readers_tree_names_every_figure(look):
         if not node.get("ignored"):
             named.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", ""))
     assert named["banner"] and named["navigation"] == ["Contents"] and len(named["main"]) == 1 and named["contentinfo"]  # noqa: PT018
-    assert len(named["figure"]) == 4 + 2 + 1 + 1
+    assert len(named["figure"]) == 4 + 2 + 1 + 1 + 2
     assert all(named["figure"])
     assert all(named["application"])
     assert all(named["table"])

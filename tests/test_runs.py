@@ -157,7 +157,7 @@ def test_without_training_again_the_model_that_was_judged_is_kept():
     assert fitted.kept is fitted.chosen.models[0]
     assert (len(fitted.rows), len(fitted.held)) == (81, 9)
     assert "all of them" not in verdict(fitted)
-    assert fitted.chosen.history == [pytest.approx(epoch) for epoch in fitted.kept.trained.history]
+    assert fitted.chosen.history == [pytest.approx(epoch) for epoch in fitted.kept.history]
 
 
 def test_a_model_that_estimates_labels_is_judged_by_what_it_estimates():
@@ -390,3 +390,55 @@ def test_a_run_of_the_command_says_flags_where_python_says_arguments(tmp_path):
         assert f"state it with {said}" in about["verdict"]
         assert f"state it with {said}" in page
         assert other not in page
+
+
+def page_of(data, folder, **settings):
+    """The report of a short run, and its run.json."""
+    fitted = runs.fit(data, runs.Settings(Config(epochs=2), folds=1, **settings), tell=quiet)
+    about = runs.write(fitted, data, folder)
+    return (folder / "report.html").read_text(), about, fitted
+
+
+def test_where_nothing_is_shared_the_report_shows_nothing_of_sharing(tmp_path):
+    data, _ = grouped()
+    shown, _, _ = page_of(data, tmp_path / "dms", schemes=("dms",))
+    assert "Label mass after sharing" in shown
+    assert 'id="sharing"' in shown
+    none, _, _ = page_of(data, tmp_path / "none", schemes=("none",))
+    assert "after sharing" not in none
+    assert 'id="sharing"' not in none
+
+
+def test_the_report_draws_predicted_shares_beside_those_that_labels_imply_or_that_were_stated(tmp_path):
+    data, _ = grouped(300)
+    implied, _, _ = page_of(data, tmp_path / "implied", schemes=("dms",))
+    assert "Class shares: predicted and implied by the labels" in implied
+    stated, _, _ = page_of(data, tmp_path / "stated", schemes=("dms",), sharing=Sharing(class_shares="even"))
+    assert "Class shares: predicted and stated" in stated
+    biased, _, _ = page_of(popular_digits()[0], tmp_path / "biased", schemes=("dms",))
+    assert "Class shares of the predictions" in biased
+    assert "cannot be told from these labels, so nothing stands beside it" in biased
+
+
+def test_confidence_and_hard_pairs_are_counted_over_all_training_items(tmp_path):
+    data, _ = grouped(90)
+    _, _, fitted = page_of(data, tmp_path / "RUN", schemes=("dms",))
+    p = fitted.kept.predictor.probabilities(fitted.kept.predictor.logits(data.items.x)).double()
+    predicted = fitted.kept.predictor.decode(fitted.kept.predictor.logits(data.items.x))
+    with np.load(tmp_path / "RUN" / "report.npz", allow_pickle=False) as arrays:
+        sure, pairs, mass = arrays["confidence_counts"], arrays["pairs"], arrays["pairs_mass"]
+    assert sure.sum() == 90
+    assert sure[9] == int((p.max(1).values >= 0.9).sum())
+    for (a, b), items in zip(pairs, mass, strict=True):
+        assert items == pytest.approx(float(p[predicted == a, b].sum() + p[predicted == b, a].sum()), rel=1e-4)
+
+
+def test_doubtful_items_show_the_columns_that_tell_their_two_classes_apart(tmp_path):
+    from naysay.runs.pictures import picture
+
+    x = np.array([[0.0, 5.0, 1.0], [0.0, 9.0, 1.1], [7.0, 5.0, 1.0], [0.0, 7.0, 1.05]])
+    p = torch.tensor([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.0, 0.1, 0.9], [0.51, 0.49, 0.0]])
+    arrays = picture(p, p.argmax(1), x, ("width", "height", "age"), torch.tensor([3]))
+    assert arrays["doubtful_columns"][0, 0] == "height"
+    assert arrays["doubtful_values"][0, 0] == 7.0
+    assert picture(p, p.argmax(1), x, (), torch.tensor([3]))["doubtful_columns"][0, 0] == "column 1"

@@ -24,6 +24,8 @@ def test_settings_are_written_as_older_files_have_them():
         "folds",  # newer
         "refit",
         "apart",
+        "auto",
+        "budget",
     ]
     assert (written["n_neighbors"], written["alpha"], written["gamma"]) == (None, 0.1, "auto")
     assert written["schemes"] == ["none", "dms"]

@@ -127,7 +127,8 @@ class Outcome:
         return [result["sharing"]["labels"] for result in self._run()["results"]]
 
     def model(self):
-        return digest(load_file(self.place / "model.safetensors"))
+        mixed = self.place / "mixture.safetensors"
+        return digest(load_file(mixed if mixed.exists() else self.place / "model.safetensors"))
 
     def encoder(self):
         return digest(load_file(self.place / "encoder.safetensors"))
@@ -136,6 +137,9 @@ class Outcome:
         """What held-out labels say."""
         names = ("estimate", "standard_error", "held_out_loss")
         return [[result[name] for name in names] for result in self._run()["results"]]
+
+    def tried(self):
+        return [result["scheme"] for result in self._run()["results"]]
 
     def training_seed(self):
         return self._run()["settings"]["config"]["seed"]

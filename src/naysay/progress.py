@@ -35,4 +35,5 @@ def bar(*columns: Any) -> "Progress":
     from rich.console import Console
     from rich.progress import Progress
 
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    # over the whole width, so that a column with a ratio takes what others leave and nothing else gives way
+    return Progress(*columns, console=Console(stderr=True), transient=True, expand=bool(columns))

@@ -15,7 +15,7 @@ better by more than a standard error of their paired difference. The sharpest cr
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -187,17 +187,24 @@ def choose(judged: Mapping[Name, Sequence[Estimate]], recommended: Name) -> Choi
         names = ", ".join(map(str, judged)) or "none"
         raise InputError(f"the recommended candidate must be one of those judged, {names}; got {recommended}.")
 
-    def gains(first: Name, second: Name) -> dict[str, Comparison]:
-        return {one.criterion: gain(one, other) for one, other in zip(judged[first], judged[second], strict=True)}
-
     winners = {}
     for name in judged:
-        decisive, *others = gains(name, recommended).values()
+        decisive, *others = _gains(judged[name], judged[recommended]).values()
         if decisive.z > ENOUGH and all(other.z >= -ENOUGH for other in others):
             winners[name] = decisive.difference
     kept = max(winners, key=lambda name: winners[name], default=recommended)
     decided_by = judged[kept][0].criterion if winners else None
-    return Choice(kept, recommended, decided_by, {name: gains(kept, name) for name in judged if name != kept})
+    return replace(lead(judged, kept), recommended=recommended, decided_by=decided_by)
+
+
+def lead(judged: Mapping[Name, Sequence[Estimate]], kept: Name) -> Choice[Name]:
+    """By how much a candidate that is kept anyhow, such as a mixture of the others, is better than each of them."""
+    others = {name: _gains(judged[kept], found) for name, found in judged.items() if name != kept}
+    return Choice(kept, kept, None, others)
+
+
+def _gains(first: Sequence[Estimate], second: Sequence[Estimate]) -> dict[str, Comparison]:
+    return {one.criterion: gain(one, other) for one, other in zip(first, second, strict=True)}
 
 
 def hold_out(n: int, fraction: float = 0.1, seed: int = 0) -> tuple[Tensor, Tensor]:

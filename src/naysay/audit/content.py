@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from naysay.audit.advice import shares_unknown
 from naysay.report.content import Content, Field, Part, Table
-from naysay.statistics import Fit, Share, size
+from naysay.statistics import Z95, Fit, Share, size
 from naysay.words import count, few, percent, shortened
 
 if TYPE_CHECKING:
     from naysay.audit.annotators import Annotators, Shown
-    from naysay.audit.counts import Duplicates
+    from naysay.audit.counts import ClassCount, Duplicates
     from naysay.audit.look import Audit, Neighborhood
 
 LISTED = 20  # names in one sentence, at most
@@ -55,13 +55,15 @@ def _classes(audit: "Audit") -> Part:
     classes = audit.marginals.classes
     most = max(row.named.value for row in classes)
     told, biased = audit.neighborhood is not None and audit.neighborhood.told, shares_unknown(audit)
-    fields = [Field("class", "name"), Field("labels"), Field("share"), Field("", "bar"), Field("", "text")]
+    fields = [Field("class", "name"), Field("labels"), Field("share"), Field("", "bar")]
+    marked = any(row.above_ceiling for row in classes)
+    fields += [Field("", "text")] if marked else []
     fields += [] if biased else [Field("of the items, if naming is even")]
     rows = []
     for row in classes:
-        mark = "above ceiling" if row.above_ceiling else ""
-        implied = () if biased else (f"{100 * row.implied_share:.1f} ± {100 * row.implied_error:.1f} %",)
-        rows.append((row.name, f"{row.named.count:,}", interval(row.named), row.named.value / most, mark, *implied))
+        mark = ("above ceiling" if row.above_ceiling else "",) if marked else ()
+        implied = () if biased else (interval(implied_share(row)),)
+        rows.append((row.name, f"{row.named.count:,}", interval(row.named), row.named.value / most, *mark, *implied))
     table = Table("Classes and the labels that name them", fields, rows)
     meaning = f"{audit.marginals.meaning} Against even: {effect(audit.marginals.uniform)}."
     shares = UNTELLABLE if biased else EVEN_NAMING if told else ""
@@ -74,7 +76,7 @@ UNTELLABLE = (
 )
 EVEN_NAMING = (
     "Neighbours show no bias, so naming is about even, and the classes' shares of the items follow from how often each "
-    "is named: 1 - (K - 1) times its share of the labels, ± one standard error."
+    "is named: 1 - (K - 1) times its share of the labels, as far as that is possible."
 )
 
 
@@ -167,6 +169,12 @@ def _duplicates(twice: "Duplicates") -> Part:
             f"of which {twice.conflicting:,} contradict themselves.{such}"
         )
     return Part("Duplicates", says)
+
+
+def implied_share(row: "ClassCount") -> Share:
+    """The share of the items that labels imply, with its 95 % interval; chance may not take it out of 0 to 1."""
+    ends = (row.implied_share + z * row.implied_error for z in (0.0, -Z95, Z95))
+    return Share(row.named.count, row.named.of, *(min(max(end, 0.0), 1.0) for end in ends))
 
 
 def interval(share: Share) -> str:

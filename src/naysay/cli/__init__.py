@@ -18,6 +18,7 @@ from naysay import __version__
 from naysay.cli import ask, audit, augment, data, demo, fit, options, predict, pretrain, report
 from naysay.cli.options import in_flags
 from naysay.cli.output import console, new_file, note, say_json
+from naysay.cores import sleep_while_waiting
 from naysay.errors import InputError
 
 # what a command beside this one is made with, such as that of `reproduction/`
@@ -79,6 +80,7 @@ def _options(version: Annotated[bool, VERSION] = False) -> None:
 def main(command: typer.Typer = app) -> None:
     """Run the command; warnings become notes, and a signal to end is a way out that leaves nothing behind."""
     warnings.showwarning = _note
+    sleep_while_waiting()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -50,11 +50,15 @@ def demo(
         settings = runs.Settings(Config(epochs=EPOCHS, seed=seed), SCHEMES)
         fitted = runs.fit(data, settings, oracle=data.oracle, progress=False if quiet else None, tell=say)
         with told(out):
-            about = runs.write(fitted, data, unfinished, oracle=data.oracle, command=command_line())
+            about = runs.write(fitted, data, unfinished, oracle=data.oracle, command=command_line(), words=o.in_flags)
     if not json:
         print("Audit, from complementary labels alone:")
         for advice in fitted.audit.advice:
-            print(textwrap.fill(advice.text, 100, initial_indent=f"  {advice.level:<5} ", subsequent_indent=" " * 8))
+            print(
+                textwrap.fill(
+                    o.in_flags(advice.text), 100, initial_indent=f"  {advice.level:<5} ", subsequent_indent=" " * 8
+                )
+            )
     show(about, out if json else out.resolve(), json)
 
 

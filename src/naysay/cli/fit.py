@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from naysay.cli import options as o
 from naysay.cli.output import command_line, console, new_folder, say_json, teller
+from naysay.cores import held
 from naysay.errors import InputError
 from naysay.files import probe, told
 
@@ -24,6 +25,12 @@ FOLDS = "Parts of the labels that are held out in turn; 1: a share alone. Else 5
 HELD_OUT = "The share of labels kept back for judging, where it is one part; else 0.1."
 APART = "Make the space (standardising, components) from training items alone, without those held out."
 NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
+MODEL = (
+    "auto tries several and mixes the best; or linear, mlp, lenet, resnet18: one network. Else auto, or mlp where a \
+setting of a network is given."
+)
+BUDGET = "Seconds that auto may take, about; else 60 for 2,000 rows, and more for more."
+AS_PUBLISHED = "The paper's own way: a network trained with none and with dms, 64 neighbours, gamma 1."
 SEED = "All randomness comes from this number; else 0, or the config's."
 ESTIMATED = (
     "Estimated accuracy, with its 95 % interval in [ ], and loss, ± one standard error, come from complementary labels "
@@ -62,7 +69,9 @@ def fit(
     encoder: o.Encoder = None,
     # these defaults are Config's own, said again because help does not wait for torch; a test compares them
     loss: Annotated[str | None, o.training("--loss", "NAME", "See docs/LOSSES.md; else scl-nl.")] = None,
-    model: Annotated[str | None, o.training("--model", "NAME", "linear, mlp, lenet or resnet18; else mlp.")] = None,
+    model: Annotated[str | None, o.training("--model", "NAME", MODEL)] = None,
+    budget: Annotated[float | None, o.training("--budget", "SECONDS", BUDGET)] = None,
+    as_published: Annotated[bool, o.training("--as-published", None, AS_PUBLISHED)] = False,
     learning_rate: Annotated[float | None, o.training("--learning-rate", None, "Else 0.003.")] = None,
     epochs: Annotated[int | None, o.training("--epochs", None, EPOCHS)] = None,
     assume: Annotated[str, o.training("--assume", "auto|uniform|popularity|estimated", ASSUME)] = "auto",
@@ -80,14 +89,14 @@ def fit(
 ) -> None:
     r"""Train a classifier from labels that say what items are not.
 
-    Some labels are held out. The others are shared between neighbouring items,
-    a model is trained on the result, and both it and a model trained on the
-    labels as given are judged by the labels held out; where that takes seconds,
-    every label is held out once. Sharing is kept where neighbours say anything
-    about labels, unless the other is better by more than a standard error, and
-    you are told by how much. What is kept is trained once more on all labels.
-    No ordinary label is needed; where you have some (--truth), they are only
-    used to show how right the model is.
+    Several models are tried: linear ones, forests, boosting, networks and
+    neighbours, on the labels as given and on labels shared between neighbouring
+    items. Each is judged by labels that it did not see, and the mixture of them
+    that makes those labels likeliest is trained once more on all of them. With
+    --model, or any setting of a network, one network is trained instead, with
+    labels as given and shared, and the better is kept; --as-published does that
+    as the paper has it. No ordinary label is needed; where you have some
+    (--truth), they are only used to show how right the model is.
 
     [bold]Examples[/bold]
 
@@ -96,7 +105,7 @@ def fit(
           --labels votes.csv --item item --label not --annotator worker --out RUN
       naysay fit photos/ --labels votes.csv --classes cat,dog,bird \
           --model lenet --out RUN
-      naysay fit digits --transition biased-weak --out RUN
+      naysay fit digits --transition biased-weak --as-published --out RUN
 
     RUN then holds the model, run.json, records.jsonl, audit.json and
     report.html. Next: naysay predict RUN data.csv --out predictions.csv
@@ -109,6 +118,10 @@ def fit(
 
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
     schemes = runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
+    auto = chooses_itself(asked)
+    if as_published:
+        paper = Sharing()
+        neighbors, gamma = neighbors or paper.n_neighbors, str(paper.gamma) if gamma == "auto" else gamma
     how = Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma))
     o.check_class_shares(class_shares)
     weights = None if encoder is None else str(encoder)
@@ -123,19 +136,23 @@ def fit(
         folds=folds,
         refit=not no_refit,
         apart=apart,
+        auto=auto,
+        budget=budget,
     )
     with one_voice() as place, new_folder(out, force, runs.is_run) if place.first else nullcontext() as unfinished:
         given = read(**o.reading(asked))
         how = replace(how, class_shares=o.class_shares(class_shares, given.classes))
         settings = replace(settings, config=training_config(asked, len(given.comp)), sharing=how)
         if unfinished is not None:
-            probe(unfinished / "model.safetensors", runs.room(given, settings))
+            probe(unfinished / "model", runs.room(given, settings))
         silent = quiet or not place.first
         bar, tell = False if silent else None, teller(silent or json)
 
         def speak(line: str) -> None:
             tell(o.in_flags(line))
 
+        if less := held():
+            speak(less)
         fitted = runs.fit(given, settings, oracle=given.oracle, progress=bar, tell=speak, processes=join())
         if unfinished is None:  # the first process writes
             return
@@ -144,13 +161,42 @@ def fit(
     show(about, out, json)
 
 
+# settings of one network, by which a run is one of a network, and what they are where nothing is said
+NETWORK = {
+    "scheme": "auto",
+    "neighbors": None,
+    "alpha": 0.1,
+    "gamma": "auto",
+    "encoder": None,
+    "loss": None,
+    "learning_rate": None,
+    "epochs": None,
+    "held_out": None,
+    "folds": None,
+    "no_refit": False,
+    "apart": False,
+    "fine_tune": False,
+    "config": None,
+    "as_published": False,
+}
+
+
+def chooses_itself(asked: Mapping[str, Any]) -> bool:
+    """Whether the run tries several models: where no network was named, and no setting of one was given."""
+    given = [name for name, usual in NETWORK.items() if asked[name] != usual]
+    if asked["model"] == "auto" and given:
+        flag = f"--{given[0].replace('_', '-')}"
+        raise InputError(f"{flag} is for one network, and --model auto tries several models. Leave one of them out.")
+    return asked["model"] == "auto" or (asked["model"] is None and not given)
+
+
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
     """The training settings: a file's, or defaults that suit the number of rows; what was asked for by flags wins."""
     from naysay.learning import Config
     from naysay.runs.settings import batch_size_for, epochs_within_budget
 
     names = ("loss", "model", "epochs", "learning_rate", "seed")
-    given = {name: asked[name] for name in names if asked[name] is not None}
+    given = {name: asked[name] for name in names if asked[name] not in (None, "auto")}
     if asked["fine_tune"]:
         if asked["encoder"] is None:
             raise InputError("--fine-tune starts the model from an encoder's weights: pass --encoder FILE too.")
@@ -176,7 +222,7 @@ def show(about: dict[str, Any], out: Path, json: bool) -> None:
 
 
 def results_table(about: dict[str, Any]) -> Any:
-    """The schemes with their estimates, and what the truth says where it is known."""
+    """What was tried with its estimates, and what the truth says where it is known; of many, the best and the kept."""
     from rich import box
     from rich.table import Table
 
@@ -188,15 +234,19 @@ def results_table(about: dict[str, Any]) -> Any:
     measured = {name for row in about["results"] for name in row["truth"]}
     known = {name: find_figure(name).words for name in ORACLE if name in measured}
     table = Table(box=box.SIMPLE_HEAD, caption=TRUTH.format(about["data"].get("tested_on", "")) if known else None)
-    for title in (
-        "scheme",
-        "estimated accuracy",
-        "held-out loss",
-        *(f"{title} †" for title in known.values()),
-    ):
-        table.add_column(title, justify="left" if title == "scheme" else "right")
-    for row in about["results"]:
+    weighed = any(row.get("weight") is not None for row in about["results"])
+    titles = ("tried" if weighed else "scheme", *(["in the mixture"] if weighed else []), "estimated accuracy")
+    for at, title in enumerate((*titles, "held-out loss", *(f"{title} †" for title in known.values()))):
+        table.add_column(title, justify="right" if at else "left")
+    rows = (
+        sorted(about["results"], key=lambda row: (not row["chosen"], row["held_out_loss"]))
+        if weighed
+        else about["results"]
+    )
+    for row in rows:
         cells = [f"{row['scheme']} (kept)" if row["chosen"] else row["scheme"]]
+        if weighed:
+            cells.append(percent(row["weight"], 0) if row["weight"] else "")
         cells.append(show_value(estimated(row), "%").replace(MISSING, "cannot be told"))
         cells.append(f"{row['held_out_loss']:.3f} ± {row['held_out_loss_error']:.3f}")
         cells += ["" if row["truth"].get(name) is None else percent(row["truth"][name]) for name in known]

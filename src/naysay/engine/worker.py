@@ -27,6 +27,7 @@ from multiprocessing import parent_process, reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
+from naysay.cores import usable
 from naysay.engine.jobs import Failure, Job, Reply
 from naysay.errors import InputError
 
@@ -41,7 +42,7 @@ Span = tuple[int, int]
 
 def cores() -> int:
     """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return usable()
 
 
 def gpus() -> list[str]:

@@ -28,8 +28,8 @@ TWO_CLASSES = (
 def encode_for(X: Any, y: Any, classes: Sequence[Any] | None) -> tuple[Tensor, NDArray[Any]]:
     """What `encode` gives for the labels `y` of rows `X`, which must be as many."""
     comp, named = encode(y, classes, stacklevel=4)
-    if len(comp) != len(X):
-        raise ValueError(f"X and y must have the same rows; got {len(X)} and {len(comp)}.")
+    if len(comp) != X.shape[0]:
+        raise ValueError(f"X and y must have the same rows; got {X.shape[0]} and {len(comp)}.")
     found = ask_meaning(comp, X) if isinstance(X, np.ndarray) and len(named) > 2 else None
     if found is not None and found.ordinary:
         way_out = "If they say what rows are, train any ordinary classifier; if what they are not, never mind."

@@ -44,6 +44,13 @@ def pca(x: Any, n_components: int, seed: int = 0) -> NDArray[np.float32]:
     its largest weight positive. Beyond 1,024 columns the decomposition is randomised, from the stream of `seed`.
     """
     x = as_numbers(x)
+    mean, axes = principal_axes(x, n_components, seed)
+    return _project(x, mean, axes).astype(np.float32)
+
+
+def principal_axes(x: Any, n_components: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean (d,) of the rows and their first principal axes (d, n_components), as `pca` takes them."""
+    x = as_numbers(x)
     mean, _ = _moments(x)
     if not 1 <= n_components <= min(len(x), len(mean)):
         raise InputError(
@@ -53,7 +60,7 @@ def pca(x: Any, n_components: int, seed: int = 0) -> NDArray[np.float32]:
     axes = _exact_axes(x, mean) if len(mean) <= EXACT else _random_axes(x, mean, n_components, seed)
     axes = axes[:, :n_components]
     largest = axes[np.abs(axes).argmax(0), np.arange(n_components)]
-    return _project(x, mean, axes * np.where(largest < 0, -1, 1)).astype(np.float32)
+    return mean, axes * np.where(largest < 0, -1, 1)
 
 
 def as_numbers(x: Any) -> Array:

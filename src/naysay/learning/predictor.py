@@ -3,7 +3,7 @@
 It carries what a model alone does not know: how its inputs were normalised, and how its loss's outputs become classes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -96,7 +96,18 @@ class Predictor:
         A run folder's checkpoint.safetensors (last epoch) and best.safetensors are such files too. A model that is not
         of naysay.models must be given as `model`, to take the weights.
         """
-        tensors, meta = folder.load(Path(path))
+        return cls.of(*folder.load(Path(path)), path, model, device)
+
+    @classmethod
+    def of(
+        cls,
+        tensors: Mapping[str, Tensor],
+        meta: Mapping[str, Any],
+        path: str | Path,
+        model: nn.Module | None = None,
+        device: torch.device | str = "cpu",
+    ) -> Self:
+        """The predictor of `tensors()` and `description()`, which were read from `path`."""
         with intact(path, "Train the model again."):
             config, shape = Config.from_dict(meta["config"]), tuple(meta["input_shape"])
             if model is None:

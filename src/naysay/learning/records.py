@@ -20,6 +20,9 @@ import naysay
 from naysay import files
 from naysay.progress import bar, wanted
 
+# figures that a bar leaves out: an epoch's estimate of the accuracy is no number to read without its interval
+UNTOLD = ("learning_rate", "seconds", "held_out", "held_out_error")
+
 Figures = dict[str, Any]
 
 
@@ -83,14 +86,22 @@ def progress(epochs: int, done: int, enabled: bool | None = None) -> Iterator[Ca
         yield lambda figures: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
-    text = TextColumn("{task.fields[figures]}")
-    with bar("training", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), text) as shown:
+    # a narrow terminal cuts the figures, never the bar, the epoch or the time left
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    columns = (
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[figures]}", table_column=rest),
+    )
+    with bar("training", *columns) as shown:
         task = shown.add_task("", total=epochs, completed=done, figures="")
 
         def show(figures: Figures) -> None:
             numbers = {name: value for name, value in figures.items() if isinstance(value, float)}
-            told = [f"{name} {numbers[name]:.4g}" for name in numbers if name not in ("learning_rate", "seconds")]
+            told = [f"{name} {numbers[name]:.4g}" for name in numbers if name not in UNTOLD]
             shown.update(task, advance=1, figures="  ".join(told))
 
         yield show

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from naysay import cores
 from naysay.learning.config import Config
 from naysay.learning.recipe import Learner
 from naysay.seeds import lent, torch_stream
@@ -229,13 +230,14 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 def suited_to(learner: Learner) -> Iterator[None]:
     """Inside, torch is set to suit the learner's steps; after it, it is as it was.
 
-    One thread where a step is so small that threads would wait for each other more than work. On a GPU cuDNN may time
-    its algorithms once, as shapes never change.
+    One thread where a step is so small that threads would wait for each other more than work, and no more of them than
+    there are cores free. On a GPU cuDNN may time its algorithms once, as shapes never change.
     """
     threads, timed = torch.get_num_threads(), torch.backends.cudnn.benchmark
     dense = not any(isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d) for module in learner.modules())
     parameters = sum(parameter.numel() for parameter in learner.parameters())
-    torch.set_num_threads(1 if dense and learner.config.batch_size * parameters < SMALL_STEP else threads)
+    small = dense and learner.config.batch_size * parameters < SMALL_STEP
+    torch.set_num_threads(1 if small else min(threads, cores.free()))
     torch.backends.cudnn.benchmark = timed or learner.x.is_cuda
     try:
         yield

@@ -8,8 +8,10 @@ theme.
 from naysay.report.map import Projection, project_2d
 from naysay.report.page import render, write
 from naysay.report.records import (
+    Bars,
     Column,
     Curves,
+    Dots,
     FeatureMap,
     HeatMap,
     Item,
@@ -22,8 +24,10 @@ from naysay.report.records import (
 )
 
 __all__ = [
+    "Bars",
     "Column",
     "Curves",
+    "Dots",
     "FeatureMap",
     "HeatMap",
     "Item",

@@ -14,8 +14,8 @@ from naysay.words import shortened
 
 WIDTH = 100  # columns of the text
 BAR, NAME, NARROW = 20, 24, (12, 5)  # columns for a bar and a name, and for names beside and above shades
-TEXT_ROWS, PAGE_ROWS = 20, 50  # rows of a table that are shown
-TEXT_COLUMNS, PAGE_COLUMNS = 13, 31  # a wider table is not drawn
+TEXT_ROWS, PAGE_ROWS = 20, 100  # rows of a table that are shown
+TEXT_COLUMNS, PAGE_COLUMNS = 13, 101  # a wider table is not drawn
 
 Kind = Literal["name", "text", "number", "bar", "shade"]
 Level = Literal["act", "look", "fine"]
@@ -36,6 +36,12 @@ class Table:
     caption: str
     fields: Sequence[Field]
     rows: Sequence[Sequence[str | float]]
+
+    @property
+    def deepest(self) -> float:
+        """The largest of the numbers that are drawn as shades, which is drawn deepest."""
+        shades = [cell for row in self.rows for cell in row if not isinstance(cell, str)]
+        return max(shades, default=0.0) or 1.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,10 @@ def as_html(content: Content, whole: bool = False) -> str:
     style = (ASSETS / "content.css").read_text(encoding="utf-8").strip()
     limits = {"most_rows": PAGE_ROWS, "most_columns": PAGE_COLUMNS}
     section = str(template("content.html.j2").render(content=content, style=style, **limits)).strip()
-    return str(template("content_page.html.j2").render(title=content.title, section=section)) if whole else section
+    if not whole:
+        return section
+    css = (ASSETS / "report.css").read_text(encoding="utf-8").strip()
+    return str(template("content_page.html.j2").render(title=content.title, section=section, css=css))
 
 
 def as_text(content: Content) -> str:

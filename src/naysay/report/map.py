@@ -1,7 +1,7 @@
 """The feature map: features in a plane by their principal components, drawn as one SVG polyline for each class.
 
 The corners of a polyline carry a marker, so that a point costs a few bytes and takes the page's colours. Classes differ
-by colour and by shape (50 pairs before one repeats), and each one's name stands at the middle of its points.
+by colour and by shape (60 pairs before one repeats), and each one's name stands at the middle of its points.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,14 @@ from naysay.seeds import stream, torch_stream
 BOX = 1000  # the map's width; its height follows from the points, whose two axes keep one scale
 MARGIN = 30
 
-# Markers of about one area around (0, 0): circle, square, triangle, diamond, cross.
+# Markers of about one area around (0, 0): circle, square, triangle, diamond, cross, and a triangle upside down.
 SHAPES = (
     "M-10 0a10 10 0 1 0 20 0a10 10 0 1 0-20 0z",
     "M-9-9h18v18h-18z",
     "M0-13l12 21h-24z",
     "M0-13l12 13l-12 13l-12-13z",
     "M-12-4h8v-8h8v8h8v8h-8v8h-8v-8h-8z",
+    "M0 13l12-21h-24z",
 )
 
 

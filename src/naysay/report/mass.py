@@ -15,6 +15,7 @@ from naysay.errors import InputError
 from naysay.report.numerals import MISSING, show, show_with_unit
 from naysay.report.records import Array, Drawn, HeatMap, Item, class_name, floats
 
+CROWDED, LARGE_MAP = 14, 400  # rows from which empty ones are left out, and cells from which a few may be beyond
 MOST = 100  # rows or columns: beyond it a cell is narrower than three pixels on a phone
 # pixels on an image's longer side; a photograph is scaled down to it, a small image is enlarged by the browser
 LARGE, SMALL = 128, 64
@@ -35,10 +36,16 @@ class Cell:
         return " ".join(["deep"] * (depth > 0.7) + ["mid"] * (0.55 < depth <= 0.7) + ["least"] * self.least)
 
 
-def scale(maps: Sequence[HeatMap]) -> float:
-    """The value that gets the full colour: the largest of all maps, so that before and after can be compared."""
-    known = [float(values[np.isfinite(values)].max()) for values in map(_array, maps) if np.isfinite(values).any()]
-    return max(known, default=0.0) or 1.0
+def scale(maps: Sequence[HeatMap]) -> tuple[float, bool]:
+    """The value that gets the full colour, one for all maps, so that before and after can be compared: the largest.
+
+    In large maps one class with a single item would pale all others: there it is the largest but for 1 cell in 200,
+    and whether some are beyond it is told too.
+    """
+    known = np.concatenate([np.empty(0), *(values[np.isfinite(values)] for values in map(_array, maps))])
+    largest = float(known.max(initial=0.0))
+    full = float(np.quantile(known, 0.995)) if len(known) > LARGE_MAP else largest
+    return full or largest or 1.0, full < largest
 
 
 def draw_heat(heat: HeatMap, full: float) -> Drawn:
@@ -47,6 +54,9 @@ def draw_heat(heat: HeatMap, full: float) -> Drawn:
     shown = values[:MOST, :MOST]
     cells = [[_cell(value, full) for value in row] for row in shown.tolist()]
     rows = [(str(name), row) for name, row in zip(heat.row_names, cells, strict=False)]
+    empty = sum(all(cell.depth is None for cell in row) for _, row in rows) if len(rows) > CROWDED else 0
+    rows = [(name, row) for name, row in rows if not empty or any(cell.depth is not None for cell in row)]
+    left_out = f"Not drawn: {empty} rows in which nothing was measured." if empty else ""
     in_rows, in_columns = (f"{n} of {of}" for n, of in zip(shown.shape, values.shape, strict=True))
     return {
         "source": heat,
@@ -54,7 +64,7 @@ def draw_heat(heat: HeatMap, full: float) -> Drawn:
         "columns": list(heat.column_names)[:MOST],
         "rows": rows,
         "sentence": _sentence(heat, values),
-        "cut": f"Shown: the first {in_rows} rows and {in_columns} columns." if shown.size < values.size else "",
+        "cut": f"Shown: the first {in_rows} rows and {in_columns} columns." if shown.size < values.size else left_out,
     }
 
 
@@ -101,6 +111,7 @@ def view(item: Item, classes: Sequence[str], side: int = LARGE) -> Drawn:
         "strip": _strip(item, classes),
         "neighbors": [view(neighbor, classes, SMALL) for neighbor in item.neighbors],
         "note": item.note,
+        "values": item.values,
     }
 
 

@@ -19,14 +19,16 @@ from naysay.report.lines import draw_curves
 from naysay.report.map import draw_map
 from naysay.report.mass import SMALL, draw_heat, scale, view
 from naysay.report.numerals import show, show_parts, show_with_unit
-from naysay.report.records import Report
-from naysay.report.results import draw_dots, tabulate
+from naysay.report.records import Bars, Dots, Report
+from naysay.report.results import dots_of, tabulate
+from naysay.report.rows import draw_bars, draw_dots
 
 ASSETS = Path(__file__).parent / "assets"
 
 # The sections in the order of the page; one without content is left out.
 SECTIONS = (
     ("results", "Results"),
+    ("predictions", "Predictions"),
     ("learning", "Learning curves"),
     ("sharing", "Label sharing"),
     ("labels", "Labels"),
@@ -86,7 +88,7 @@ def _draw(report: Report) -> dict[str, Any]:
     """Each section's content as the template takes it, empty where there is none; audit is HTML (see `Report`)."""
     from markupsafe import Markup
 
-    full = scale(report.heat_maps)
+    full, beyond = scale(report.heat_maps)
     origin = {"date": report.date, "command": report.command, "data hash": report.data_hash, **report.facts}
     made = {
         "Origin": [(name, value) for name, value in origin.items() if value],
@@ -95,17 +97,23 @@ def _draw(report: Report) -> dict[str, Any]:
     }
     return {
         "results": tabulate(report.results) if report.results else None,
-        "dots": draw_dots(report.results) if report.results else None,
+        "dots": draw_dots(dots_of(report.results)) if report.results and report.results.drawn else None,
+        "predictions": [drawn for drawn in map(_rows, report.predictions) if drawn],
         "learning": [chart for chart in map(draw_curves, report.learning) if chart],
         "sharing": [chart for chart in map(draw_curves, report.sharing) if chart],
         "labels": [draw_heat(heat, full) for heat in report.heat_maps],
         "full": full,
+        "beyond": beyond,
         "map": draw_map(report.feature_map, report.classes) if report.feature_map else None,
         "examples": [view(item, report.classes) for item in report.examples],
         "doubtful": [view(item, report.classes, SMALL) for item in report.doubtful],
         "audit": Markup(report.audit),
         "setup": [(title, lines) for title, lines in made.items() if lines],
     }
+
+
+def _rows(figure: Dots | Bars) -> dict[str, Any] | None:
+    return draw_bars(figure) if isinstance(figure, Bars) else draw_dots(figure)
 
 
 def _inert(data: Any) -> str:

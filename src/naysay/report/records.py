@@ -73,12 +73,16 @@ class Method:
 
 @dataclass(frozen=True)
 class Results:
-    """Methods x figures; the columns in `drawn` are also drawn as dots with whiskers, say an estimate and its truth."""
+    """Methods x figures; the columns in `drawn` are also drawn as dots with whiskers, say an estimate and its truth.
+
+    by: the column by which methods are sorted, the chosen one first; without it they stand as given.
+    """
 
     columns: Sequence[Column]
     methods: Sequence[Method]
     note: str = ""
     drawn: Sequence[str] = ()
+    by: str = ""
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
@@ -86,10 +90,31 @@ class Results:
             if len(method.values) != len(names):
                 must = f"method {method.name!r} must have one value for each of the {len(names)} columns"
                 raise InputError(f"{must}; got {len(method.values)}. Give Value(None) where nothing was measured.")
-        for name in self.drawn:
+        for name in (*self.drawn, *([self.by] if self.by else [])):
             if name not in names:
                 there = f"the columns are {', '.join(names)}"
                 raise InputError(f"drawn must name columns of the results; got {name!r}, and {there}.")
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Named rows with a value for each column, drawn as dots with whiskers on one axis."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[tuple[str, Sequence[Value]]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Named rows with a number each, drawn as bars from zero."""
+
+    title: str
+    rows: Sequence[tuple[str, float]]
+    unit: Literal["", "%"] = ""
+    digits: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +199,7 @@ class Item:
 
     `image` is uint8, (H, W) grey or (H, W, 1 | 3 | 4), channels last; `probabilities` and `augmented` are (K,).
     `predicted` is the class with the highest probability unless given (losses that decode otherwise). Neighbours are
-    items too, nearest first.
+    items too, nearest first. `values` are the item's own, by the names of its columns.
     """
 
     name: str
@@ -186,6 +211,7 @@ class Item:
     neighbors: Sequence["Item"] = ()
     y_true: int | None = None
     note: str = ""
+    values: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +241,7 @@ class Report:
     data_hash: str = ""
     date: str = ""
     command: str = ""
+    predictions: Sequence[Dots | Bars] = ()
 
 
 def class_name(classes: Sequence[str], number: int) -> str:

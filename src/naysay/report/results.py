@@ -1,26 +1,57 @@
 """The results as the page shows them: a table, and dots with whiskers that draw the same figure of several methods.
 
-The table has what the labels alone tell first, what needs the truth after it, and the best in bold.
+The table has what the labels alone tell first, what needs the truth after it, and the best in bold. Of many methods the
+best come first, and the rest is folded away.
 """
 
-from naysay.report.numerals import MISSING, axis_ticks, is_missing, show_parts, show_value, widen
-from naysay.report.records import Column, Drawn, Results, Value
+from collections.abc import Sequence
+
+from naysay.report.numerals import MISSING, is_missing, show_parts
+from naysay.report.records import Column, Dots, Drawn, Method, Results, Value
+from naysay.report.rows import ends, fold
 
 GROUPS = ("From complementary labels alone", "Against the truth", "Cost")
+SHOWN = 8  # methods
+WHISKERS = (
+    "Whiskers reach one uncertainty to each side, or to the ends of an interval. Estimates on the same rows move "
+    "together: judge two methods by their paired difference, not by overlapping whiskers."
+)
 
 
 def tabulate(results: Results) -> Drawn:
     """The results with their columns in groups (title, first column, how many), in which columns keep their order."""
     order = sorted(range(len(results.columns)), key=lambda index: _group(results.columns[index]))
-    columns = [results.columns[index] for index in order]
-    values = [[method.values[index] for index in order] for method in results.methods]
+    columns, methods = [results.columns[index] for index in order], _sorted(results)
+    values = [[method.values[index] for index in order] for method in methods]
     best = [_best(column, [row[at] for row in values]) for at, column in enumerate(columns)]
     cells = [[_cell(*of) for of in zip(row, columns, best, strict=True)] for row in values]
     has_error = [any(row[at]["error"] for row in cells) for at in range(len(columns))]
     members = [[at for at, column in enumerate(columns) if _group(column) == group] for group in range(len(GROUPS))]
     groups = [(title, found[0], len(found)) for title, found in zip(GROUPS, members, strict=True) if found]
-    rows = list(zip(results.methods, cells, strict=True))
-    return {"columns": columns, "groups": groups, "has_error": has_error, "rows": rows}
+    rows, folded = fold([{"method": one, "cells": of} for one, of in zip(methods, cells, strict=True)], SHOWN)
+    return {"columns": columns, "groups": groups, "has_error": has_error, "rows": rows, "folded": folded}
+
+
+def dots_of(results: Results) -> Dots:
+    """The columns in `results.drawn`, a row for each method."""
+    drawn = [(index, column) for index, column in enumerate(results.columns) if column.name in results.drawn]
+    rows = [(method.name, [method.values[index] for index, _ in drawn]) for method in _sorted(results)]
+    columns = [column for _, column in drawn]
+    return Dots(" beside ".join(column.name for column in columns), columns, rows, WHISKERS)
+
+
+def _sorted(results: Results) -> Sequence[Method]:
+    """The methods as given or, where `by` names a column, best first after the chosen one."""
+    if not results.by:
+        return results.methods
+    at, column = next((at, column) for at, column in enumerate(results.columns) if column.name == results.by)
+
+    def key(method: Method) -> tuple[bool, bool, float]:
+        value = method.values[at].value
+        known = value is not None and not is_missing(value)
+        return not method.chosen, not known, (value or 0.0) * (-1 if column.better == "higher" else 1) if known else 0.0
+
+    return sorted(results.methods, key=key)
 
 
 def _group(column: Column) -> int:
@@ -39,47 +70,6 @@ def _cell(value: Value, column: Column, best: float | None) -> Drawn:
     text, error = show_parts(value, column.unit, column.digits)
     if text == MISSING:
         return {"sort": "", "text": text, "error": "", "best": False}
-    middle = _middle(value)
-    return {"sort": repr(float(middle)), "text": text, "error": error, "best": value.value == best}
-
-
-def draw_dots(results: Results) -> Drawn | None:
-    """The columns in `results.drawn` on one axis, in the unit of the first, or None where nothing was measured.
-
-    Each method has a dot for every column: its place and whisker (left end, length) in percent, None where missing.
-    """
-    drawn = [(index, column) for index, column in enumerate(results.columns) if column.name in results.drawn]
-    ends = [end for method in results.methods for index, _ in drawn for end in _ends(method.values[index])]
-    if not ends:
-        return None
-    unit = drawn[0][1].unit
-    start, end = widen(min(ends), max(ends))
-
-    def place(value: float) -> float:
-        return (value - start) / (end - start) * 100
-
-    def dot(value: Value, column: Column) -> Drawn:
-        ends = [place(end) for end in _ends(value)]
-        whisker = None if not ends or ends[0] == ends[1] else (ends[0], ends[1] - ends[0])
-        at = None if value.value is None or not ends else place(value.value)
-        return {"at": at, "whisker": whisker, "text": show_value(value, column.unit, column.digits)}
-
-    rows = [(method.name, [dot(method.values[index], column) for index, column in drawn]) for method in results.methods]
-    columns, marks = [column for _, column in drawn], axis_ticks(start, end, unit, place)
-    return {"columns": columns, "rows": rows, "ticks": marks, "unit": unit}
-
-
-def _ends(value: Value) -> list[float]:
-    """The two ends of the value's whisker, equal without an uncertainty; none where it is missing."""
-    if value.low is not None and value.high is not None:
-        return [value.low, value.high]
-    if value.value is None or is_missing(value.value):
-        return []
-    error = 0.0 if value.error is None or is_missing(value.error) else value.error
-    return [value.value - error, value.value + error]
-
-
-def _middle(value: Value) -> float:
-    """What a value is sorted by: itself, or the middle of an interval that stands alone."""
-    low, high = _ends(value)
-    return (low + high) / 2 if value.value is None else value.value
+    middle = sum(ends(value)) / 2 if value.value is None else float(value.value)  # of an interval that stands alone
+    best_of_all = best is not None and value.value == best
+    return {"sort": repr(middle), "text": text, "error": error, "best": best_of_all}

@@ -14,6 +14,7 @@ from torch import Tensor
 from naysay.reading import Labelled
 from naysay.report import project_2d
 from naysay.runs.fit import Fitted
+from naysay.runs.pictures import picture
 from naysay.seeds import stream
 
 POINTS = 2000  # of the map: more lie on top of each other
@@ -57,6 +58,7 @@ def account(fitted: Fitted, data: Labelled) -> Arrays:
         "doubtful": place[near.numel() :].numpy(),
     }
     x = data.items.x
+    arrays |= picture(p, predicted, x[rows.numpy()], data.items.features, doubtful)
     if x.dtype == np.uint8 and (x.ndim == 3 or x.shape[3:] in PICTURES):  # other images are learned from, not shown
         arrays["item_image"] = x[rows[pool].numpy()]
     return arrays

@@ -1,4 +1,4 @@
-"""One scheme of a run: its models, each trained without the labels that judge it, and what those labels say of it.
+"""What a run tries: models, each trained without the labels that judge it, and what those labels say of them.
 
 Judging goes by how the labels GIVEN come about; training by how those do that the loss sees, which sharing made.
 """
@@ -17,8 +17,9 @@ from naysay.augmentation import Report, correct, share
 from naysay.estimation import Accuracy, estimate_accuracy
 from naysay.estimation import Estimate as EstimatedT
 from naysay.holdout import Parted
-from naysay.learning import Figures, Observer, Predictor, Snapshot, Trained, train
+from naysay.learning import Figures, Observer, Predictor, Snapshot, train
 from naysay.learning.train import HeldOutJudge
+from naysay.portfolio import Mixture
 from naysay.processes import Processes
 from naysay.reading import Oracle
 from naysay.runs.settings import Settings
@@ -58,41 +59,35 @@ class Model:
     shared: Tensor
     sharing: Report
     turned: float | None
-    trained: Trained
+    predictor: Predictor | Mixture
+    history: tuple[Figures, ...]  # of its epochs
     oracle: dict[str, float]
     seconds: float
-
-    @property
-    def predictor(self) -> Predictor:
-        """The model of the last epoch."""
-        return self.trained.predictor
 
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """One scheme: a model for each fold, and its estimates by the rows that they did not see, in the order of folds.
+    """A scheme or a candidate of the portfolio, and its estimates by the rows that its models did not see.
 
+    models: one for each fold, in their order, where they are kept. weight: in the mixture, where one was made.
     loss: of the labels held out, given the models' probabilities (`selection.calibrated_scel`), by which schemes are
     chosen; sharpness: the factor of the logits that belongs to it, below 1 for models that are too sure of themselves.
     estimate: of the accuracy, row by row, for comparisons; accuracy: what may be said of it, error of T and all.
     """
 
-    scheme: str
+    name: str
     models: tuple[Model, ...]
     loss: Estimate
     sharpness: float
     estimate: Estimate
     accuracy: Accuracy
-
-    @property
-    def seconds(self) -> float:
-        """What sharing and training took, all folds together."""
-        return sum(model.seconds for model in self.models)
+    seconds: float  # that sharing and training took, all folds together
+    weight: float | None = None
 
     @property
     def history(self) -> list[Figures]:
         """The figures of each epoch: of several models, the means over the rows that judge them."""
-        return [self._epoch(of) for of in zip(*(model.trained.history for model in self.models), strict=True)]
+        return [self._epoch(of) for of in zip(*(model.history for model in self.models), strict=True)]
 
     @property
     def of_labels(self) -> Figures:
@@ -117,7 +112,9 @@ def attempt(scheme: str, models: Sequence[Model], near: EstimatedT | None) -> At
     named, right, said, T = [], [], [], models[0].ground.judged_by
     for model in models:
         held = model.ground.part.held_out
-        assert held is not None  # a model without held-out rows is not judged
+        # a model without held-out rows is not judged here, and a mixture is judged by what it is made of
+        assert held is not None
+        assert isinstance(model.predictor, Predictor)
         logits = model.predictor.logits(held.x).cpu()
         # what cpe-i estimates is how often each label is named, without a T between
         label_T = torch.eye(logits.shape[1]) if model.predictor.config.loss == "cpe-i" else T
@@ -126,13 +123,21 @@ def attempt(scheme: str, models: Sequence[Model], near: EstimatedT | None) -> At
         right.append(selection.ure_accuracy(predicted, held.comp, usable(T)))
         said.append((predicted, held.comp))
     predicted, comp = (torch.cat(parts) for parts in zip(*said, strict=True))
+    accuracy = told(predicted, comp, T, near)
+    seconds = sum(model.seconds for model in models)
+    return Attempt(scheme, tuple(models), *selection.calibrated_scel(named), selection.pool(right), accuracy, seconds)
+
+
+def told(predicted: Tensor, comp: Tensor, T: Tensor | None, near: EstimatedT | None) -> Accuracy:
+    """What may be said of the accuracy of predictions (n,) by labels `comp` (n, K) that come about by T.
+
+    near: what neighbours say of all labels, by which it is told whether the accuracy can be.
+    """
     by_T = near if near is not None and near.told and T is not None and torch.equal(T, near.T) else None
     tested = None if near is None else near.even if by_T is None else near.follows
     if T is not None and by_T is None:  # popularity: what neighbours said tests the T they show, and even naming
-        accuracy = Accuracy(None, None, math.nan, math.nan, ASSUMED)
-    else:
-        accuracy = estimate_accuracy(predicted, comp, by_T, rejected=tested)
-    return Attempt(scheme, tuple(models), *selection.calibrated_scel(named), selection.pool(right), accuracy)
+        return Accuracy(None, None, math.nan, math.nan, ASSUMED)
+    return estimate_accuracy(predicted, comp, by_T, rejected=tested)
 
 
 def usable(T: Tensor | None) -> Tensor | None:
@@ -178,7 +183,8 @@ def learn(
         processes=processes,
     )
     figures = {} if oracle is None else oracle.of_labels(part.rows, shared)
-    return Model(ground, shared, sharing, turned, trained, figures, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Model(ground, shared, sharing, turned, trained.predictor, tuple(trained.history), figures, seconds)
 
 
 def _mean(of: Sequence[Mapping[str, Any]], weights: Sequence[int]) -> Figures:

@@ -24,6 +24,7 @@ from naysay.estimation import Estimate as EstimatedT
 from naysay.features import Space, find_space
 from naysay.processes import ALONE, Processes
 from naysay.reading import Labelled, Oracle
+from naysay.runs import mixed
 from naysay.runs.attempt import Attempt, Ground, Model, attempt, learn
 from naysay.runs.settings import GAIN, HELD_OUT, Settings, recommend
 from naysay.selection import Choice
@@ -44,13 +45,17 @@ class Fitted:
     attempts: tuple[Attempt, ...]
     choice: Choice[str]
     kept: Model
+    held: Tensor  # numbers of the rows that judged, in the order of the estimates' rows
+    seen: float  # the share of the labelled rows that each of the judged models has seen
+    folds: int
     seconds: float
     processes: int = 1
+    not_tried: tuple[str, ...] = ()  # candidates for which the budget was too small
 
     @property
     def chosen(self) -> Attempt:
         """The attempt whose scheme is kept."""
-        return next(attempt for attempt in self.attempts if attempt.scheme == self.choice.kept)
+        return next(attempt for attempt in self.attempts if attempt.name == self.choice.kept)
 
     @property
     def rows(self) -> Tensor:
@@ -58,21 +63,9 @@ class Fitted:
         return self.kept.ground.part.rows
 
     @property
-    def held(self) -> Tensor:
-        """Numbers of the rows that judged, in the order of the estimates' rows."""
-        return torch.cat([model.ground.part.held_rows for model in self.chosen.models])
-
-    @property
     def T(self) -> Tensor | None:
         """How labels come about, as the kept model took it."""
         return self.kept.ground.T
-
-    @property
-    def seen(self) -> float:
-        """The share of the labelled rows that each of the judged models has seen."""
-        part = self.chosen.models[0].ground.part
-        labelled = int((part.given.sum(1) > 0).sum())
-        return labelled / (labelled + len(part.held_rows))
 
 
 def fit(
@@ -106,11 +99,13 @@ def fit(
     for advice in found.advice:
         if advice.level == "act":
             tell(f"audit: {advice.text}")
-    parts = _parts(data.comp, settings)
-    tell(_plan(settings, len(parts)))
     near = found.neighborhood if found.neighborhood is not None and found.neighborhood.told else None
     if near is None and settings.assume == "estimated":
         raise not_told(" ".join(found.not_told))
+    if settings.auto:
+        return _mixed(data, settings, found, space, near, oracle, tell, processes, started)
+    parts = _parts(data.comp, settings)
+    tell(_plan(settings, len(parts)))
     prepare = partial(_ground, data, space, settings, near, tell=tell, processes=processes)
     train = partial(learn, x=data.items.x, settings=settings, oracle=oracle, progress=progress, processes=processes)
     models: dict[str, list[Model]] = {scheme: [] for scheme in settings.schemes}
@@ -125,15 +120,43 @@ def fit(
     attempts = tuple(attempt(scheme, of, found.neighborhood) for scheme, of in models.items())
     recommended = recommend(settings.schemes, near is not None)
     # machines may round differently, and all must train the same scheme
-    choice = processes.agree(selection.choose({one.scheme: (one.loss, one.estimate) for one in attempts}, recommended))
+    choice = processes.agree(selection.choose({one.name: (one.loss, one.estimate) for one in attempts}, recommended))
     kept = models[choice.kept][0]
     if settings.refit:
         every, nothing = torch.arange(len(data.comp)), torch.empty(0, dtype=torch.long)
         ground = prepare([choice.kept], every, nothing)
         tell(f"training with scheme {choice.kept}, which is kept, on all labels")
         kept = train(choice.kept, ground)
+    part, held = models[choice.kept][0].ground.part, torch.cat([held for _, held in parts])
+    labelled = int((part.given.sum(1) > 0).sum())
+    seen = labelled / (labelled + len(part.held_rows))
     seconds = time.perf_counter() - started
-    return Fitted(settings, found, space, attempts, choice, kept, seconds, processes.size)
+    return Fitted(settings, found, space, attempts, choice, kept, held, seen, len(parts), seconds, processes.size)
+
+
+def _mixed(
+    data: Labelled,
+    settings: Settings,
+    found: Audit,
+    space: Space,
+    near: EstimatedT | None,
+    oracle: Oracle | None,
+    tell: Tell,
+    processes: Processes,
+    started: float,
+) -> Fitted:
+    """The run whose model is a mixture of what the portfolio holds."""
+    tried = mixed.try_all(data, settings, near, tell, processes)
+    uneven = tried.naming.how != "uniform"
+    T = torch.from_numpy(tried.naming.T)
+    judged_by = near.T if near is not None and settings.assume != "uniform" else T if uneven else None
+    attempts = mixed.attempts(tried, data.comp, judged_by, found.neighborhood)
+    best = mixed.recommended(found, attempts)
+    choice = selection.lead({one.name: (one.loss, one.estimate) for one in attempts}, best)
+    kept = mixed.kept(tried, data, space, settings, oracle)
+    held, folds, seconds = torch.from_numpy(tried.rows), tried.folds, time.perf_counter() - started
+    rest = (held, mixed.seen(folds), folds, seconds, processes.size, tried.left)
+    return Fitted(settings, found, space, attempts, choice, kept, *rest)
 
 
 def _parts(comp: Tensor, settings: Settings) -> list[tuple[Tensor, Tensor]]:

@@ -2,7 +2,7 @@
 
 | file | what |
 | --- | --- |
-| model.safetensors | the trained model with its normalisation |
+| model.safetensors | the trained model with its normalisation; or mixture.safetensors, several of them |
 | run.json | classes, input columns and what each became, or image size, settings, results, versions, hashes |
 | columns.safetensors | the words of text columns, where a table has some |
 | records.jsonl | a line per epoch of every scheme that was tried (the mean of its folds), and of the last training |
@@ -12,6 +12,7 @@
 
 import datetime
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from naysay.datasets.recipe import Columns
 from naysay.errors import InputError, intact
 from naysay.learning import Predictor, environment
 from naysay.learning.rows import as_inputs, input_shape
+from naysay.portfolio import Mixture
 from naysay.reading import Labelled, Oracle
 from naysay.runs.account import DOUBTFUL, EXAMPLES, NEIGHBORS, POINTS, account
 from naysay.runs.fit import Fitted
@@ -38,6 +40,8 @@ from naysay.runs.settings import Settings
 FORMAT = "naysay-run-1"
 WORDS, IN_WORDS = "columns.safetensors", {"format": "naysay-columns-1", "key": "columns"}
 BLOCK = 65_536  # rows predicted at a time
+MODEL, MIXTURE = "model.safetensors", "mixture.safetensors"
+MIXED = 16 << 20  # bytes that a mixture takes at most, beside the rows that neighbours are asked among
 
 
 def write(
@@ -61,7 +65,7 @@ def write(
     about["never_predicted"] = [data.classes[at] for at in np.flatnonzero(arrays["class_counts"] == 0)]
     if oracle is not None:
         arrays |= {f"{part}_truth": oracle.of_rows(arrays[f"{part}_row"]) for part in ("map", "item")}
-    fitted.kept.predictor.save(folder / "model.safetensors")
+    fitted.kept.predictor.save(folder / (MIXTURE if fitted.settings.auto else MODEL))
     _write_json(folder / "run.json", about)
     if (columns := data.items.columns) is not None and (vocabulary := columns.arrays()):
         held = {name: torch.from_numpy(array) for name, array in vocabulary.items()}
@@ -78,8 +82,11 @@ def write(
 def room(data: Labelled, settings: Settings) -> int:
     """About how many bytes `write` will need, so that a full disk can be told before the work."""
     x, config = as_inputs(data.items.x[:1]), settings.config
-    model = models.build(config.model, input_shape(x), len(data.classes), config.seed, **config.model_options)
-    weights = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
+    if settings.auto:
+        weights = MIXED + 8 * len(data.items.x) * (math.prod(x.shape[1:]) + len(data.classes))
+    else:
+        model = models.build(config.model, input_shape(x), len(data.classes), config.seed, **config.model_options)
+        weights = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
     shown = POINTS * 4 * max(map(len, data.items.ids)) + 4 * (EXAMPLES * (1 + NEIGHBORS) + DOUBTFUL) * x.nbytes
     words = sum(array.nbytes for array in data.items.columns.arrays().values()) if data.items.columns is not None else 0
     return int(weights + shown + words) + 2000 * config.epochs * len(settings.schemes) + (1 << 21)  # and the page
@@ -107,7 +114,7 @@ def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
         "transition": None if fitted.T is None else fitted.T.tolist(),
         "training_rows": len(fitted.rows),
         "judging": judging(fitted),
-        "chosen": fitted.chosen.scheme,
+        "chosen": fitted.chosen.name,
         "verdict": verdict(fitted),
         "results": results(fitted),
         "seconds": round(fitted.seconds, 3),
@@ -121,8 +128,8 @@ def _records(fitted: Fitted, about: Mapping[str, Any]) -> Iterator[Mapping[str, 
     yield {"kind": "run", **about}
     for attempt in fitted.attempts:
         for figures in attempt.history:
-            yield {"kind": "epoch", "scheme": attempt.scheme, **figures}
-    for figures in fitted.kept.trained.history if fitted.settings.refit else ():
+            yield {"kind": "epoch", "scheme": attempt.name, **figures}
+    for figures in fitted.kept.history if fitted.settings.refit and not fitted.settings.auto else ():
         yield {"kind": "epoch on all labels", "scheme": about["chosen"], **figures}
     yield {"kind": "result", "chosen": about["chosen"], "results": about["results"]}
 
@@ -147,7 +154,7 @@ class Run:
 
     folder: Path
     about: dict[str, Any]
-    predictor: Predictor
+    predictor: Predictor | Mixture
     columns: Columns | None = None  # what the columns of its table became; None of images, arrays and old runs
 
     @classmethod
@@ -160,7 +167,8 @@ class Run:
             raise InputError(f"{folder} is not a run folder: {why}. {way_out}")
         about = read_json(folder / "run.json")
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        predictor = Predictor.load(folder / "model.safetensors", device=device)
+        mixed = folder / MIXTURE
+        predictor = Mixture.load(mixed) if mixed.exists() else Predictor.load(folder / MODEL, device=device)
         described = predictor.description()["n_classes"]
         if not _belongs(about, predictor.shape, described):
             model = f"the model beside it ({described} classes)"
@@ -218,4 +226,4 @@ def _belongs(about: Mapping[str, Any], shape: Sequence[int], n_classes: int | No
         return False
     sides = input["shape"]
     rows = sides if len(sides) == 1 else [*(sides[2:] or [1]), *sides[:2]]  # images have their channels last here
-    return len({*names}) == len(names) == n_classes and rows == list(shape)
+    return len({*names}) == len(names) == n_classes and list(shape) in (rows, sides)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from naysay.learning import records
 from naysay.report import Column, Curves, FeatureMap, HeatMap, Item, KeyFigure, Method, Report, Results, Series, Value
 from naysay.runs.account import Arrays
 from naysay.runs.estimates import NOTE, assumed, estimated, never_predicted, opening, why_untold
+from naysay.runs.pictures import figures, values_of
 from naysay.statistics import Z95
 from naysay.words import count, joined, percent, with_error
 
@@ -41,6 +43,8 @@ def build(folder: Path) -> Report:
     lines = _read(folder / "records.jsonl", records.read)
     epochs, on_all = ([line for line in lines if line["kind"] == kind] for kind in ("epoch", ON_ALL))
     chosen = next(row for row in about["results"] if row["chosen"])
+    shared = chosen["sharing"]["scheme"] != "none"  # else there is nothing to show of sharing
+    audit = Audit.from_dict(read_json(folder / "audit.json"))
     hardware = {name: str(value) for name, value in about["hardware"].items()}
     return Report(
         title=f"naysay: {about['data'].get('name', 'a run')}",
@@ -49,12 +53,15 @@ def build(folder: Path) -> Report:
         key_figures=_key_figures(about, chosen),
         results=_results(about),
         learning=_learning(epochs, [row["scheme"] for row in about["results"]], chosen["estimate"] is not None),
-        sharing=_sharing(on_all or [line for line in epochs if line["scheme"] == about["chosen"]]),
+        sharing=_sharing(on_all or [line for line in epochs if line["scheme"] == about["chosen"]]) if shared else [],
+        predictions=figures(arrays, about, audit),
         heat_maps=_heat_maps(arrays, about),
         feature_map=_feature_map(arrays, about),
-        examples=[_item(arrays, row) for row in arrays["examples"]],
-        doubtful=[_item(arrays, [at]) for at in arrays["doubtful"]],
-        audit=Audit.from_dict(read_json(folder / "audit.json")).as_html(),
+        examples=[_item(arrays, row, shared) for row in arrays["examples"]],
+        doubtful=[
+            replace(_item(arrays, [at]), values=values_of(arrays, place)) for place, at in enumerate(arrays["doubtful"])
+        ],
+        audit=audit.as_html(),
         config={"scheme": about["chosen"], **about["settings"]},
         versions=about["versions"],
         facts={**hardware, "neighbours by": about["space"], "seconds": f"{about['seconds']:.1f}"},
@@ -125,7 +132,7 @@ def _results(about: Line) -> Results:
         note = f"{', '.join(apart)} against the chosen one, on the same rows" if apart else ""
         methods.append(Method(row["scheme"], values, chosen=row["chosen"], note=note))
     drawn = [ESTIMATED, *(figure.words for figure in known if figure.name == "test_accuracy")]
-    return Results(columns, methods, note=about["verdict"], drawn=drawn)
+    return Results(columns, methods, note=about["verdict"], drawn=drawn, by=LOSS if all(lost) else "")
 
 
 def _learning(epochs: list[Line], schemes: list[str], told: bool) -> list[Curves]:
@@ -133,6 +140,8 @@ def _learning(epochs: list[Line], schemes: list[str], told: bool) -> list[Curves
 
     Nor is the accuracy, epoch by epoch, where it cannot be told.
     """
+    if not epochs:  # a mixture is made of models without any
+        return []
     lines = {scheme: [line for line in epochs if line["scheme"] == scheme] for scheme in schemes}
     x = [line["epoch"] for line in max(lines.values(), key=len)]
     estimates, tested, losses = [], [], []
@@ -178,10 +187,10 @@ def _heat_maps(arrays: Arrays, about: Line) -> list[HeatMap]:
     names = about["classes"]
     rows = [f"{name} ({count:,})" for name, count in zip(names, arrays["class_counts"], strict=True)]
     titles = {"heat_given": "Labels as given", "heat_shared": f"Labels after sharing ({about['chosen']})"}
-    if about["chosen"] == "none":
+    if about["chosen"] == "none" or about["settings"].get("auto"):
         del titles["heat_shared"]
-    lighter = "the lighter the diagonal, the less labels and predictions contradict"
-    note = f"Mean label mass of the items of each predicted class: {lighter}."
+    fainter = "the fainter the diagonal, the less labels and predictions contradict"
+    note = f"Mean label mass of the items of each predicted class: {fainter}."
     return [HeatMap(title, arrays[name], rows, names, "predicted class", note=note) for name, title in titles.items()]
 
 
@@ -200,7 +209,7 @@ def _feature_map(arrays: Arrays, about: Line) -> FeatureMap:
     )
 
 
-def _item(arrays: Arrays, places: Sequence[int]) -> Item:
+def _item(arrays: Arrays, places: Sequence[int], shared: bool = True) -> Item:
     """The item at the first of the places in the pool, with those at the others as its neighbours."""
     at, *near = places
     truth = int(arrays["item_truth"][at]) if "item_truth" in arrays else -1
@@ -210,7 +219,7 @@ def _item(arrays: Arrays, places: Sequence[int]) -> Item:
         image=arrays["item_image"][at] if "item_image" in arrays else None,
         probabilities=arrays["item_probabilities"][at],
         predicted=int(arrays["item_predicted"][at]),
-        augmented=arrays["item_shared"][at],
+        augmented=arrays["item_shared"][at] if shared else None,
         neighbors=[_item(arrays, [place]) for place in near],
         y_true=None if truth < 0 else truth,
     )

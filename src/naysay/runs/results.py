@@ -10,7 +10,7 @@ from naysay.figures import FIGURES
 from naysay.runs.attempt import Attempt
 from naysay.runs.fit import Fitted
 from naysay.selection import Choice, Comparison
-from naysay.words import joined, percent, with_error
+from naysay.words import count, joined, percent, with_error
 
 DOUBT = 2.0  # standard errors below which a difference is not called one
 
@@ -18,8 +18,32 @@ DOUBT = 2.0  # standard errors below which a difference is not called one
 def verdict(fitted: Fitted) -> str:
     """What the comparison says, and what to keep in mind about it."""
     told = fitted.chosen.accuracy.value is not None
+    if fitted.settings.auto:
+        return " ".join([*mixed(fitted), *caveats(fitted), *by_shares(fitted)])
     said = [*compared(fitted.choice, len(fitted.held), told), *trained_on(fitted), *caveats(fitted), *by_shares(fitted)]
     return " ".join(said)
+
+
+def mixed(fitted: Fitted) -> list[str]:
+    """What the mixture is made of, and how it compares with the best of what it is made of."""
+    chosen = fitted.chosen
+    tried = [one for one in fitted.attempts if one.weight is not None]
+    parts = sorted((one for one in tried if one.weight), key=lambda one: -(one.weight or 0.0))
+    named = joined([f"{percent(one.weight or 0.0, 0)} {one.name}" for one in parts])
+    by = f"{count(len(fitted.held), 'label')} that no model judged by them had seen"
+    if len(parts) == 1:
+        said = [f"{chosen.name} is kept, of {len(tried)} candidates judged by {by}: no mixture with another is better."]
+    else:
+        best = min(tried, key=lambda one: one.loss.value)
+        gain = fitted.choice.gains[best.name]["scel"]
+        lead = f"{gain.difference:+.3f} ± {gain.standard_error:.3f}".replace("+", "")
+        said = [
+            f"A mixture of {named} is kept, of {len(tried)} candidates judged by {by}.",
+            f"Its loss is lower than that of the best of them alone, {best.name}, by {lead}.",
+        ]
+    if fitted.not_tried:
+        said.append(f"The budget had no time for {joined(list(fitted.not_tried))}.")
+    return [*said, f"The models judged saw {percent(fitted.seen, 0)} of the labels, the one that is kept all of them."]
 
 
 def compared(choice: Choice[str], n_held: int, told: bool = True) -> list[str]:
@@ -83,11 +107,12 @@ def _lead(gains: Mapping[str, Comparison], told: bool) -> str:
 def judging(fitted: Fitted) -> dict[str, Any]:
     """How the schemes were judged and one of them chosen, ready for JSON."""
     return {
-        "folds": len(fitted.chosen.models),
+        "folds": fitted.folds,
         "rows": len(fitted.held),
         "labels_seen": fitted.seen,
         "recommended": fitted.choice.recommended,
         "decided_by": fitted.choice.decided_by,
+        "not_tried": list(fitted.not_tried),
     }
 
 
@@ -99,14 +124,14 @@ def results(fitted: Fitted) -> list[dict[str, Any]]:
 
 
 def _result(attempt: Attempt, fitted: Fitted) -> dict[str, Any]:
-    chosen, gains = attempt is fitted.chosen, fitted.choice.gains.get(attempt.scheme)
-    shown = fitted.kept if chosen else attempt.models[0]
+    chosen, gains = attempt is fitted.chosen, fitted.choice.gains.get(attempt.name)
+    shown = fitted.kept if chosen else attempt.models[0] if attempt.models else None
     told = None not in (attempt.accuracy.value, fitted.chosen.accuracy.value)
-    truth = {**attempt.of_labels, **_against_the_truth(attempt.history[-1])}
+    truth = {**attempt.of_labels, **_against_the_truth(attempt.history[-1])} if attempt.models else {}
     if chosen:  # where there are no test items, none are left for the kept model: the judged ones' figure stays
-        truth |= {**fitted.kept.oracle, **_against_the_truth(fitted.kept.trained.last_figures)}
+        truth |= {**fitted.kept.oracle, **_against_the_truth(fitted.kept.history[-1])}
     return {
-        "scheme": attempt.scheme,
+        "scheme": attempt.name,
         "chosen": chosen,
         "estimate": None if doubted(fitted.audit) else attempt.accuracy.value,  # then the interval stands alone
         "standard_error": attempt.accuracy.standard_error,
@@ -114,14 +139,15 @@ def _result(attempt: Attempt, fitted: Fitted) -> dict[str, Any]:
         "high": attempt.accuracy.high,
         "assumes": attempt.accuracy.assumes,
         "why_not": attempt.accuracy.why_not,
-        "turned": shown.turned,
+        "turned": None if shown is None else shown.turned,
         "held_out_rows": len(attempt.estimate.rows),
         "chosen_minus_this": None if gains is None or not told else asdict(gains["ure-accuracy"]),
         "held_out_loss": attempt.loss.value,
         "held_out_loss_error": attempt.loss.standard_error,
         "sharpness": attempt.sharpness,
         "chosen_loss_is_lower_by": None if gains is None else asdict(gains["scel"]),
-        "sharing": shown.sharing.as_dict(),
+        "sharing": None if shown is None else shown.sharing.as_dict(),
+        "weight": attempt.weight,
         "truth": truth,
         "seconds": round(attempt.seconds, 3),
     }

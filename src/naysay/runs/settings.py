@@ -1,6 +1,7 @@
 """What a run does with its labels, beside the settings of training itself; every default with its reason."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,6 +68,8 @@ class Settings:
     it is known: labels are then corrected by it, and are uniform to the loss.
     apart: rows held out have no part in the space either: columns are standardised, and components found, by the
     training rows alone. Otherwise all rows make the space, without their labels. An encoder has seen what it has seen.
+    auto: try what `naysay.portfolio` holds within the budget, in seconds (None: by the number of rows), instead of one
+    network by several schemes; of config, only the seed then counts.
     space, encoder: the features in which neighbours are looked up (see `naysay.features.find_space`).
     """
 
@@ -80,6 +83,8 @@ class Settings:
     folds: int | None = None
     refit: bool = True
     apart: bool = False
+    auto: bool = False
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
@@ -95,6 +100,10 @@ class Settings:
                 raise unknown(kind, name, known)
         if self.assume not in ASSUMPTIONS:
             raise unknown("assumption", self.assume, ASSUMPTIONS)
+        if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
+            raise InputError(f"budget must be above 0 seconds; got {self.budget}. 60 is enough for 2,000 rows.")
+        if self.budget is not None and not self.auto:
+            raise InputError(f"budget={self.budget} is for model='auto', which tries several models. Leave it out.")
         if self.held_out is not None and not 0 < self.held_out < 1:
             way_out = "0.1 keeps a tenth of the labels for judging."
             raise InputError(f"held_out must be a share between 0 and 1; got {self.held_out}. {way_out}")
@@ -130,6 +139,7 @@ class Settings:
         how = {"class_shares": None, **self.sharing.as_dict()}
         shared = {name: how[name] for name in WRITTEN if name in ALWAYS or how[name] != getattr(SHARING, name)}
         others = {
-            name: getattr(self, name) for name in ("held_out", "assume", "space", "encoder", "folds", "refit", "apart")
+            name: getattr(self, name)
+            for name in ("held_out", "assume", "space", "encoder", "folds", "refit", "apart", "auto", "budget")
         }
         return {"config": self.config.as_dict(), "schemes": list(self.schemes), **shared, **others}

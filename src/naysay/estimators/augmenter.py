@@ -1,0 +1,86 @@
+"""Sharing as a transformer: labels augmented by neighbours (`naysay.augmentation`)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from naysay import neighbors
+from naysay.augmentation import Sharing, share
+from naysay.augmentation.weights import by_rank
+from naysay.estimators.encoding import encode_for
+from naysay.estimators.judged import FLOATS, shares_of
+
+
+class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Shares complementary labels between neighbours. After `fit`, `labels_` (n, K) are the augmented labels of the
+    rows, a column per class of `classes_`, and `transduction_` (n,) the class that each row is least said not to be.
+
+    The settings are those of `naysay.augmentation.Sharing`. `transform(X)` gives new rows the mean of their neighbours'
+    augmented labels.
+    """
+
+    def __init__(
+        self,
+        scheme: str = "dms",
+        *,
+        n_neighbors: int | None = None,
+        alpha: float = 0.1,
+        gamma: float | str = "auto",
+        rounds: int | None = None,
+        metric: str = "euclidean",
+        class_shares: Any = None,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.scheme = scheme
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.gamma = gamma
+        self.rounds = rounds
+        self.metric = metric
+        self.class_shares = class_shares
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Share the complementary labels y of rows X (n, d)."""
+        X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
+        comp, self.classes_ = encode_for(X, y, self.classes)
+        known = shares_of(self.classes_, self.class_shares)
+        sharing = replace(self._sharing().within(*comp.shape), class_shares=known)
+        graph = neighbors.build(X, sharing.neighbors(*comp.shape), metric=self.metric)
+        self.n_neighbors_, self.gamma_ = graph.k, sharing.gamma_for(graph.distances)
+        self._all_labels, _ = share(graph, comp.numpy(), sharing)
+        self._rows = X
+        self.labels_: NDArray[np.float32] = self._all_labels[:, : len(self.classes_)]
+        self.transduction_ = self.classes_[self.labels_.argmin(1)]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Augmented labels (n, K) of new rows: what their nearest old rows pass on."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        near = neighbors.query(self._rows, X, self.n_neighbors_, metric=self.metric)
+        weigh = self._sharing().row.weigh
+        # where nothing was shared, the neighbours of new rows still have ranks
+        weights = weigh(near.distances, self.gamma_) if weigh else by_rank(*near.distances.shape)
+        passed = torch.einsum("nk,nkc->nc", weights, torch.from_numpy(self._all_labels)[near.indices.long()])
+        return passed.numpy()[:, : len(self.classes_)]
+
+    def _sharing(self) -> Sharing:
+        names = ("n_neighbors", "alpha", "gamma", "rounds", "metric", "class_shares")
+        return Sharing(self.scheme, **{name: getattr(self, name) for name in names})
+
+    def fit_transform(self, X: Any, y: Any) -> NDArray[np.float32]:
+        """The augmented labels (n, K) of the rows themselves."""
+        return self.fit(X, y).labels_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = []  # labels come out in float32, whatever the rows are
+        return tags

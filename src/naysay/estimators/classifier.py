@@ -1,0 +1,224 @@
+"""The classifier: a portfolio's mixture, a network on shared labels, or any classifier of scikit-learn through T."""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from naysay import losses, portfolio, shares
+from naysay.augmentation import Sharing, share
+from naysay.bases import Foreign
+from naysay.errors import InputError
+from naysay.estimators.encoding import encode_for
+from naysay.estimators.judged import NUMBERS, Complementary, shares_of
+from naysay.estimators.judging import hash_rows
+from naysay.features import find_space
+from naysay.learning import Config, Predictor, train
+from naysay.portfolio import Mixture, Part
+from naysay.portfolio.spaces import enter
+from naysay.transition import uniform
+
+# settings of one network: where any is given, one is trained
+NETWORK = (
+    "loss",
+    "scheme",
+    "encoder",
+    "n_neighbors",
+    "alpha",
+    "gamma",
+    "epochs",
+    "batch_size",
+    "learning_rate",
+    "weight_decay",
+)
+COMPONENTS = 100  # of sparse rows
+
+
+class ComplementaryClassifier(Complementary):
+    """Fits on labels that say what rows are not; predicts what they are.
+
+    model: "auto" tries what `naysay.portfolio` holds within the `budget` (seconds; None: by the number of rows) and
+    mixes the best; or a name of `naysay.models.MODELS`, a torch module, or any classifier of scikit-learn that gives
+    probabilities: it learns which label a row gets, which T turns into what the row is. Where any setting of a network
+    is given, "auto" is "mlp".
+    class_shares: how common the classes are, "even" or K shares: labels that favour some classes are corrected by it
+    (`naysay.shares`), and are then uniform to the loss. transition: how classes turn into labels, T (K, K),
+    "popularity", "estimated" by neighbours, or None: uniform, and found out by "auto". classes: all classes, when the
+    labels may not name each of them.
+
+    Settings of a network, None for their usual values. loss: a name of `naysay.losses.LOSSES` (scl-nl). scheme: how
+    labels are shared first (none, rss, rms, dss, dms; usually dms, and none for a classifier of scikit-learn). encoder:
+    a callable X -> (n, d) that gives the features in which neighbours are looked up, else standardised columns, or
+    pixels. n_neighbors: as many as the classes are large enough for, at most 64. The rest: see `naysay.augment` and
+    `naysay.learning.Config`.
+
+    `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
+    """
+
+    def __init__(
+        self,
+        loss: str | None = None,
+        scheme: str | None = None,
+        encoder: Callable[[Any], Any] | None = None,
+        model: Any = "auto",
+        *,
+        n_neighbors: int | None = None,
+        alpha: float | None = None,
+        gamma: float | str | None = None,
+        transition: Any = None,
+        class_shares: Any = None,
+        classes: Sequence[Any] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        budget: float | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.scheme = scheme
+        self.encoder = encoder
+        self.model = model
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.gamma = gamma
+        self.transition = transition
+        self.class_shares = class_shares
+        self.classes = classes
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.budget = budget
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y (`estimators.encoding`)."""
+        kind = self._kind()
+        if self.budget is not None and kind != "auto":
+            raise InputError(f"budget={self.budget} is for model='auto', which tries several models. Leave it out.")
+        X = validate_data(
+            self, X, accept_sparse=self._takes_sparse(), allow_nd=True, dtype=NUMBERS, ensure_min_samples=2
+        )
+        comp, self.classes_ = encode_for(X, y, self.classes)
+        self._trained_on = hash_rows(X)
+        ways: dict[str, Callable[[Any, torch.Tensor], Predictor | Mixture]] = {
+            "auto": self._try_all,
+            "foreign": self._by_foreign,
+            "network": self._by_network,
+        }
+        self.predictor_ = ways[kind](X, comp)
+        return self
+
+    def _kind(self) -> str:
+        """Whether several models are tried ("auto"), or one is trained: a "network", or one of scikit-learn's."""
+        if hasattr(self.model, "fit") and hasattr(self.model, "get_params"):
+            return "foreign"
+        named = any(getattr(self, name) is not None for name in NETWORK)
+        return "auto" if isinstance(self.model, str) and self.model == "auto" and not named else "network"
+
+    def _takes_sparse(self) -> bool:
+        return self._kind() != "network"
+
+    def _try_all(self, X: Any, comp: torch.Tensor) -> Mixture:
+        """The portfolio's mixture; sparse rows by their first components."""
+        T = self._find_transition(comp, lambda: find_space(X, "standardised" if X.ndim == 2 else "raw").features)
+        self._reducer: Any = None
+        if hasattr(X, "tocsr"):
+            from sklearn.decomposition import TruncatedSVD
+
+            self._reducer = TruncatedSVD(min(COMPONENTS, min(X.shape) - 1), random_state=self.random_state).fit(X)
+            X = self._reducer.transform(X)
+        known = shares.read(shares_of(self.classes_, self.class_shares), comp.shape[1])
+        two = len(self.classes_) == 2  # the third class is named with every label, which is uniform over three
+        found = portfolio.fit(
+            X,
+            comp,
+            T=T,
+            assume="uniform" if two else "auto",
+            class_shares=known,
+            budget=self.budget,
+            seed=self.random_state,
+        )
+        self.tried_ = {one.row.name: float(one.loss.mean()) for one in found.tried}
+        self.weights_ = {one.row.name: float(w) for one, w in zip(found.tried, found.weights, strict=True) if w > 0}
+        if T is None and found.naming.how != "uniform":
+            self.judged_by_ = torch.from_numpy(found.naming.T)
+        return found.model
+
+    def _by_foreign(self, X: Any, comp: torch.Tensor) -> Mixture:
+        """One classifier of scikit-learn, through T."""
+        T = self._find_transition(comp, lambda: self._features(X))
+        T = self.judged_by_ if T is None else T
+        if self.scheme is not None and self.scheme != "none":
+            comp, T = self._share(X, comp, T)
+        matrix = uniform(comp.shape[1]) if T is None else T
+        fitted = Foreign(self.model).fit(X, comp.double().numpy(), matrix.double().numpy(), self.random_state)
+        part = Part("model", enter("as-given", X), fitted, 1.0)
+        return Mixture((part,), np.ones(1), np.zeros(comp.shape[1]), tuple(X.shape[1:]))
+
+    def _by_network(self, X: Any, comp: torch.Tensor) -> Predictor:
+        """One network on shared labels."""
+        T = self._find_transition(comp, lambda: self._features(X))
+        shared, T = self._share(X, comp, T)
+        names = ("loss", "epochs", "batch_size", "learning_rate", "weight_decay")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        named = "mlp" if not isinstance(self.model, str) or self.model == "auto" else self.model
+        config = Config(**given, model=named, seed=self.random_state)
+        module = None if isinstance(self.model, str) else copy.deepcopy(self.model)
+        return train(config, X, shared, T=T, model=module).predictor
+
+    def _features(self, X: Any) -> Any:
+        """Where neighbours are looked up."""
+        if self.encoder is not None:
+            return self.encoder(X)
+        return find_space(X, "standardised" if X.ndim == 2 else "raw").features
+
+    def _share(self, X: Any, comp: torch.Tensor, T: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The labels after sharing, and the T by which those come about: corrected ones are uniform."""
+        corrected = None if self.class_shares is None else T
+        given = {name: getattr(self, name) for name in ("scheme", "alpha") if getattr(self, name) is not None}
+        gamma = "auto" if self.gamma is None else self.gamma
+        sharing = Sharing(n_neighbors=self.n_neighbors, gamma=gamma, **given).within(*comp.shape)
+        sharing = replace(sharing, class_shares=shares_of(self.classes_, self.class_shares), transition=corrected)
+        if not sharing.total:
+            return comp, T
+        shared, _ = share(self._features(X), comp, sharing)
+        return shared, None if sharing.corrects else T
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Scores (n, K), logits where the loss has them; with two classes, as scikit-learn has it, one (n,)."""
+        scores = self._scores(X).numpy()
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability (n, K) of each of `classes_`."""
+        scores, found = self._scores(X), self.predictor_
+        if isinstance(found, Mixture):
+            p = found.probabilities(scores)
+        else:
+            p = losses.probabilities(found.config.loss, scores)
+        probabilities: NDArray[np.float64] = p.numpy()
+        return probabilities
+
+    def _numbers(self, X: Any) -> torch.Tensor:
+        return self._scores(X).argmax(1)
+
+    def _scores(self, X: Any) -> torch.Tensor:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=self._takes_sparse(), reset=False, allow_nd=True, dtype=NUMBERS)
+        if (reducer := getattr(self, "_reducer", None)) is not None:
+            X = reducer.transform(X)
+        logits = self.predictor_.logits(X)
+        return self.predictor_.scores(logits).cpu()[:, : len(self.classes_)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = self._takes_sparse()
+        return tags

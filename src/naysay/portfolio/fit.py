@@ -1,0 +1,210 @@
+"""The portfolio: many candidates, each judged by labels that it did not see, and one mixture of the best of them.
+
+    found = portfolio.fit(x, comp, seed=0)        # what was tried, what of it is kept, and by how much it counts
+    found.model.probabilities(rows)               # calibrated
+
+1. How labels come about is found with the quick candidates (`naming`), unless it is given.
+2. Every candidate that the budget affords is cross-fitted: trained without each part of the labels in turn.
+3. Each is calibrated by one factor, and the mixture that makes the labels likeliest is found (`blend`).
+4. The parts of the mixture are trained once more, on all rows.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from naysay import holdout
+from naysay.augmentation import Sharing, share
+from naysay.bases import Base
+from naysay.bases.through import Floats, as_floats, softmax
+from naysay.estimation import label_counts
+from naysay.portfolio import blend, naming
+from naysay.portfolio.candidates import Candidate, affordable
+from naysay.portfolio.mixture import Mixture, Part
+from naysay.portfolio.spaces import enter
+
+Rows = NDArray[np.int64]
+Tell = Callable[[str], None]
+
+FOLDS, FEW_FOLDS, MANY = 5, 2, 20_000  # above so many rows two folds judge well enough
+SHARED = Sharing("dms", None, gamma="auto")
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """One candidate: its probabilities p (n, K) of the labelled rows, of models that did not see their labels.
+
+    loss (n,): of those labels; factor: by which its logits were calibrated; base: the setting that was best.
+    """
+
+    row: Candidate
+    base: Base
+    factor: float
+    p: Floats
+    loss: Floats
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was tried, the weight of each in the mixture, what there was no time for, and the mixture itself.
+
+    p (n, K): the mixture's probabilities of the labelled `rows`, of models that did not see their labels; loss (n,):
+    of those labels.
+    """
+
+    tried: tuple[Tried, ...]
+    weights: Floats
+    left: tuple[str, ...]
+    naming: naming.Naming
+    rows: Rows
+    p: Floats
+    loss: Floats
+    model: Mixture
+    folds: int
+    seconds: float
+
+
+def budget_for(n_rows: int) -> float:
+    """Seconds when none are given: a minute for up to 2,000 rows, then 15 more for every 1,000, at most 10 minutes."""
+    return min(600.0, 60.0 + max(0, n_rows - 2000) * 0.015)
+
+
+def fit(
+    x: Any,
+    comp: Tensor,
+    *,
+    T: Any = None,
+    assume: str = "auto",
+    class_shares: Tensor | None = None,
+    budget: float | None = None,
+    seed: int = 0,
+    tell: Tell = lambda text: None,
+) -> Found:
+    """Try what the budget (seconds) affords on rows x, a table (n, d) or images, with labels `comp` (n, K).
+
+    T: how labels come about, where it is known; else it is found, unless `assume` is "uniform" or "popularity".
+    class_shares (K,): how common classes are, where it is known: the mixture's predictions then have these shares.
+    """
+    started = time.perf_counter()
+    given, x = comp.double().numpy(), np.asarray(x)
+    labelled = np.flatnonzero(given.sum(1) > 0)
+    parts = _parts(comp, seed)
+    n, d = len(parts[0][0]), int(np.prod(x.shape[1:]))
+    allowed = budget_for(len(labelled)) if budget is None else budget
+    rows, left = affordable(allowed, n, d, given.shape[1], len(parts), x.ndim > 2)
+    counts = as_floats(label_counts(comp))[labelled]
+
+    def judge(row: Candidate, T: Floats) -> Tried:
+        return _try(row, x, given, T, parts, labelled, seed)
+
+    def quickly(T: Floats) -> Floats:
+        tried = [judge(row, T) for row in rows if row.quick] or [judge(rows[0], T)]
+        return blend.mix([one.p for one in tried], blend.weights([one.p for one in tried], given[labelled], T))
+
+    named = _naming(T, assume, given[labelled], counts, quickly)
+    random = f", {named.noise:.0%} at random" if named.noise else ""
+    tell(f"labels are taken to come about by {WORDS[named.how]}{random}; trying {len(rows)} candidates")
+    tried = []
+    for row in rows:
+        one = judge(row, named.T)
+        tried.append(one)
+        tell(f"{row.name}: loss {one.loss.mean():.4f} in {one.seconds:.1f} s")
+    weights = blend.weights([one.p for one in tried], given[labelled], named.T)
+    p = blend.mix([one.p for one in tried], weights)
+    kept = [(one, float(weight)) for one, weight in zip(tried, weights, strict=True) if weight > 0]
+    tell("training " + ", ".join(one.row.name for one, _ in kept) + " on all rows")
+    fitted = tuple(_part(one, x, given, named.T, seed) for one, _ in kept)
+    by = np.array([weight for _, weight in kept])
+    model = Mixture(fitted, by / by.sum(), _offsets(p, class_shares), x.shape[1:], 1 / (len(labelled) + 1))
+    seconds = time.perf_counter() - started
+    loss, missed = blend.loss_of(p, given[labelled], named.T), tuple(row.name for row in left)
+    return Found(tuple(tried), weights, missed, named, labelled, p, loss, model, len(parts), seconds)
+
+
+WORDS = {
+    "uniform": "naming every wrong class alike",
+    "popularity": "naming classes by their popularity",
+    "counted": "a matrix that was counted from them",
+    "given": "the matrix that was given",
+}
+
+
+def _naming(T: Any, assume: str, comp: Floats, counts: Floats, quickly: naming.CrossFit) -> naming.Naming:
+    from naysay import transition
+
+    if T is not None:
+        return naming.Naming(as_floats(torch.as_tensor(T)), "given", {})
+    if assume == "uniform":
+        return naming.Naming(as_floats(transition.uniform(comp.shape[1])), "uniform", {})
+    if assume == "popularity":
+        return naming.Naming(as_floats(transition.popularity(torch.from_numpy(comp))), "popularity", {})
+    return naming.find(comp, counts, quickly)
+
+
+def _parts(comp: Tensor, seed: int) -> list[tuple[Rows, Rows]]:
+    """The rows to train on and those that judge, for each fold."""
+    n_labelled = int((comp.sum(1) > 0).sum())
+    folds = FEW_FOLDS if n_labelled > MANY else min(FOLDS, n_labelled // 2)
+    return [(rows.numpy(), held.numpy()) for rows, held in holdout.folds(comp, folds, seed)]
+
+
+def _try(
+    row: Candidate,
+    x: Any,
+    comp: Floats,
+    T: Floats,
+    parts: Sequence[tuple[Rows, Rows]],
+    labelled: Rows,
+    seed: int,
+) -> Tried:
+    started = time.perf_counter()
+    logits = np.zeros((len(row.settings), *comp.shape))
+    for rows, held in parts:
+        space, given = enter(row.space, x[rows], seed), comp[rows]
+        inside, outside = space(x[rows]), space(x[held])
+        shared = _share(row.scheme, inside, given)
+        for at, base in enumerate(row.settings):
+            logits[at, held] = base.fit(inside, shared, T, seed).logits(outside)
+    best = None
+    for base, of in zip(row.settings, logits[:, labelled], strict=True):
+        factor = blend.sharpness(of, comp[labelled], T)
+        p = softmax(factor * of)
+        loss = blend.loss_of(p, comp[labelled], T)
+        if best is None or loss.mean() < best[3].mean():
+            best = (base, factor, p, loss)
+    assert best is not None  # every candidate has a setting
+    return Tried(row, *best, time.perf_counter() - started)
+
+
+def _part(one: Tried, x: Any, comp: Floats, T: Floats, seed: int) -> Part:
+    """The candidate's best setting, trained on all rows."""
+    space = enter(one.row.space, x, seed)
+    inside = space(x)
+    return Part(one.row.name, space, one.base.fit(inside, _share(one.row.scheme, inside, comp), T, seed), one.factor)
+
+
+def _share(scheme: str, features: Any, comp: Floats) -> Floats:
+    if scheme == "none":
+        return comp
+    how = SHARED.within(*comp.shape)
+    shared, _ = share(np.asarray(features, np.float32).reshape(len(comp), -1), torch.from_numpy(comp).float(), how)
+    return as_floats(shared)
+
+
+def _offsets(p: Floats, class_shares: Tensor | None) -> Floats:
+    """What is added to log probabilities (n, K) so that their mean is the class shares; 0 where none are known."""
+    offsets = np.zeros(p.shape[1])
+    if class_shares is None:
+        return offsets
+    wanted, logs = as_floats(class_shares), np.log(np.maximum(p, 1e-9))
+    for _ in range(100):
+        offsets += np.log(np.maximum(wanted, 1e-6)) - np.log(np.maximum(softmax(logs + offsets).mean(0), 1e-9))
+    lowered: Floats = offsets - offsets.max()
+    return lowered

@@ -1,0 +1,102 @@
+"""A run that chooses the model itself: the portfolio's candidates, judged by labels they did not see, and a mixture.
+
+Each label is held out once. What is kept is the mixture, trained on all rows; the figures are those of models that did
+not see the labels that judge them (`naysay.portfolio`).
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from naysay import holdout, neighbors, portfolio, selection, shares
+from naysay.audit import Audit
+from naysay.augmentation import share
+from naysay.estimation import Estimate as EstimatedT
+from naysay.features import Space
+from naysay.processes import Processes
+from naysay.reading import Labelled, Oracle
+from naysay.runs.attempt import Attempt, Ground, Model, told, usable
+from naysay.runs.settings import Settings
+from naysay.selection import Estimate
+
+MIXTURE = "mixture"
+
+
+def try_all(
+    data: Labelled, settings: Settings, near: EstimatedT | None, tell: Any, processes: Processes
+) -> portfolio.Found:
+    """What the portfolio finds; several processes all do the same, and the first one's is told."""
+    known = shares.read(settings.sharing.class_shares, len(data.classes))
+    return portfolio.fit(
+        data.items.x,
+        data.comp,
+        assume=settings.assume,
+        T=near.T if near is not None and settings.assume == "estimated" else None,
+        class_shares=known,
+        budget=settings.budget,
+        seed=settings.config.seed,
+        tell=tell,
+    )
+
+
+def attempts(
+    found: portfolio.Found, comp: Tensor, judged_by: Tensor | None, near: EstimatedT | None
+) -> tuple[Attempt, ...]:
+    """Each candidate as an attempt, and the mixture of them as the last one; of a single part, that one alone."""
+    given = comp[torch.from_numpy(found.rows)]
+
+    def judged(name: str, p: Any, loss: Any, factor: float, seconds: float, weight: float | None) -> Attempt:
+        predicted = torch.from_numpy(p.argmax(1))
+        rows = torch.from_numpy(loss)
+        error = float(rows.std()) / len(rows) ** 0.5
+        right = selection.ure_accuracy(predicted, given, usable(judged_by))
+        by_labels = Estimate("scel", float(rows.mean()), error, rows)
+        return Attempt(name, (), by_labels, factor, right, told(predicted, given, judged_by, near), seconds, weight)
+
+    tried = [
+        judged(one.row.name, one.p, one.loss, one.factor, one.seconds, float(weight))
+        for one, weight in zip(found.tried, found.weights, strict=True)
+    ]
+    if (found.weights > 0).sum() == 1:
+        return tuple(tried)
+    return (*tried, judged(MIXTURE, found.p, found.loss, 1.0, found.seconds, None))
+
+
+def kept(found: portfolio.Found, data: Labelled, space: Space, settings: Settings, oracle: Oracle | None) -> Model:
+    """The mixture as the run's model: trained on all rows, on the labels as they were given."""
+    started = time.perf_counter()
+    every, nothing = torch.arange(len(data.comp)), torch.empty(0, dtype=torch.long)
+    part = holdout.part(data.items.x, data.comp, every, nothing)
+    k = min(5, len(data.comp) - 1)
+    graph = neighbors.build(space.features, k, settings.sharing.method, space.metric)  # to show examples by
+    shared, report = share(None, data.comp, settings.sharing_by("none"))
+    T = torch.from_numpy(found.naming.T)
+    ground = Ground(part, graph, None, None if found.naming.how == "uniform" else T)
+    figures = _against(oracle, found)
+    return Model(ground, shared, report, None, found.model, (figures,), {}, time.perf_counter() - started)
+
+
+def _against(oracle: Oracle | None, found: portfolio.Found) -> dict[str, float]:
+    """What the truth, where it is known, says of the test items; where there are none, of the items held out."""
+    if oracle is None:
+        return {}
+    if oracle.y_test is None:
+        predicted, true = found.p.argmax(1), oracle.of_rows(found.rows)
+    else:
+        logits = found.model.logits(oracle.x_test)
+        predicted, true = found.model.decode(logits).numpy(), oracle.y_test
+    known = true >= 0
+    return {"test_accuracy": float((predicted[known] == true[known]).mean())} if known.any() else {}
+
+
+def recommended(audit: Audit, tried: tuple[Attempt, ...]) -> str:
+    """What is kept: the mixture, or the one candidate that makes it up."""
+    return next((one.name for one in tried if one.name == MIXTURE), max(tried, key=lambda one: one.weight or 0.0).name)
+
+
+def seen(n_folds: int) -> float:
+    """The share of the labels that each of the judged models saw."""
+    return float(np.round(1 - 1 / n_folds, 3))
