@@ -35,6 +35,8 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 
 from naysay import datasets, labels, tensors
@@ -54,7 +56,7 @@ from naysay.runs.report import render
 
 SECONDS, MEGABYTES = 20, 1000
 FINE = ("taken", "refused")
-BEFORE = Path(__file__).parent / "before"
+BEFORE, EXPORTS = Path(__file__).parent / "before", Path(__file__).parent / "exports"
 
 # spoiling bytes
 
@@ -201,9 +203,6 @@ def votes_text(rng):
 
 
 def write_parquet(path, rng):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     columns = {
         "id": [f"i{i}" for i in range(ROWS)],
         "e": [[i / 3, 1.0, -i] for i in range(ROWS)],
@@ -383,11 +382,61 @@ def labelled_images(folder, rng):
 
 
 def votes(folder, rng):
-    (folder / "t.csv").write_text("id,a\n" + "".join(f"i{i},{i}\n" for i in range(ROWS)))
+    write_items(folder)
     (folder / "votes.csv").write_bytes(spoil(recoded(votes_text(rng), rng), rng))
     how = rng.choice(({}, {"annotator": "worker"}, {"options": "shown"}, {"annotator": "worker", "options": "shown"}))
     how |= {"id": "id", "labels": folder / "votes.csv", "label": "label", "contradictions": "keep"}
     return lambda: use(read(folder / "t.csv", **how))
+
+
+def exports(folder, rng):
+    """What annotation tools write, as text or as a tree; items that nobody labels are no fault of theirs."""
+    write_items(folder)
+    name = rng.choice(("label_studio.json", "prodigy.jsonl", "mixed.csv", "crowd_kit.csv"))
+    path, content = folder / name, (EXPORTS / name).read_bytes()
+    if rng.random() < 0.6 and name.endswith(("json", "jsonl")):
+        lines = name.endswith("jsonl")
+        tree = [json.loads(line) for line in content.splitlines()] if lines else json.loads(content)
+        tree = spoil_tree(tree, rng)
+        each = map(json.dumps, tree if isinstance(tree, list) else [tree])
+        content = ("\n".join(each) if lines else json.dumps(tree)).encode()
+    elif rng.random() < 0.9:
+        content = spoil(recoded(content.decode(), rng), rng)
+    path.write_bytes(content)
+    how = {"labels_say": "says"} if name == "mixed.csv" else {"classes": NAMES} if rng.random() < 0.3 else {}
+    return lambda: use(read(folder / "t.csv", id="id", labels=path, contradictions="keep", **how))
+
+
+def argilla(folder, rng):
+    write_items(folder)
+    records = {
+        "id": [f"i{i}" for i in range(3)],
+        "kind.responses": [["cat"], ["dog", "emu"], []],
+        "kind.responses.status": [["submitted"], ["submitted", "draft"], []],
+        "kind.suggestion": ["dog", "dog", "cat"],
+    }
+    if rng.random() < 0.5:
+        records[rng.choice(list(records))] = rng.choice(
+            ([1, 2, 3], [[[1]], [[2]], [[3]]], [None] * 3, [{"a": 1}] * 3, [0.5] * 3)
+        )
+    names = {"info": {"features": {"kind.suggestion": {"names": list(NAMES), "_type": "ClassLabel"}}}}
+    meta = json.dumps(spoil_tree(names, rng) if rng.random() < 0.5 else names)
+    pq.write_table(pa.table(records).replace_schema_metadata({"huggingface": meta}), folder / "a.parquet")
+    spoil_file(folder / "a.parquet", rng, 0.3)
+    return lambda: use(read(folder / "t.csv", id="id", labels=folder / "a.parquet", contradictions="keep"))
+
+
+def codes(folder, rng):
+    write_items(folder)
+    matrix = odd_array(rng, ROWS) if rng.random() < 0.5 else np.arange(2 * ROWS).reshape(ROWS, 2) % 5 - 3
+    (folder / "L.npy").write_bytes(npy_bytes(matrix))
+    spoil_file(folder / "L.npy", rng, 0.3)
+    how = {"format": rng.choice(("signed", "snorkel", "snorkel", "dummies")), "contradictions": "keep"}
+    return lambda: use(read(folder / "t.csv", id="id", labels=folder / "L.npy", **how))
+
+
+def write_items(folder):
+    (folder / "t.csv").write_text("id,a\n" + "".join(f"i{i},{i}\n" for i in range(ROWS)))
 
 
 def annotated(n):
@@ -658,7 +707,7 @@ READERS = {
     row.__name__: row
     for row in (
         *(csv, parquet, npz, npy, known, images, labelled_images, votes, pickles, archives, configs, graphs, models),
-        *(cards, runs, mixed, recipes),
+        *(cards, runs, mixed, recipes, exports, argilla, codes),
     )
 }
 

@@ -426,8 +426,16 @@ MUTANTS = [
     *of(
         "cli/predict.py",
         "test_wiring.py -k predict",
-        ("_blocks(trained, data, id, folder, quiet)", "_blocks(trained, data, None, folder, quiet)"),
-        ("_blocks(trained, data, id, folder, quiet)", "_blocks(trained, data, id, None, quiet)"),
+        ("blocks(trained, data, id, folder,", "blocks(trained, data, None, folder,"),
+        ("blocks(trained, data, id, folder,", "blocks(trained, data, id, None,"),
+    ),
+    *of(
+        "runs/questions.py",
+        "test_ask.py",
+        ("np.where(known, 0.0, np.asarray", "np.where(False, 0.0, np.asarray"),
+        ("stood_for |= alike(at)", "pass"),
+        ("times[k] >= most", "False"),
+        ("left.sum(1, keepdims=True) > 0, left, ~known", "True, left, ~known"),
     ),
     *of(
         "cli/pretrain.py",
@@ -444,9 +452,9 @@ MUTANTS = [
         "reading/__init__.py",
         "test_wiring.py -k 'augment-seed or augment-annotator or augment-folder or augment-truth'",
         ("Draws(transition, n_labels, seed)", "Draws(transition, n_labels, 0)"),
-        ("item, label, annotator, options, strict)", "item, label, None, options, strict)"),
+        ("item, label, annotator, options)", "item, label, None, options)"),
         ("known_set(source, data, whole", "known_set(source, None, whole"),
-        ("read_items(path, key, label, truth, picked", "read_items(path, key, label, None, picked"),
+        ("read_items(path, key, label, truth,", "read_items(path, key, label, None,"),
     ),
     *of(
         "reading/__init__.py",
@@ -479,6 +487,24 @@ MUTANTS = [
         "reading/oracle.py",
         HANDOVER,
         ("metrics.oracle_mass(shared[known], y_true[known])", "metrics.oracle_mass(shared[known], y_true[known] * 0)"),
+    ),
+    *of(
+        "reading/statements.py",
+        "test_reading_labels.py",
+        ("[k for k in shown if k not in said]", "[k for k in every if k not in said]"),
+        ("plain = plain and one.says", "plain = one.says"),
+    ),
+    *of(
+        "reading/weighing.py",
+        "test_reading_labels.py",
+        ("1 - n_classes * rate", "1 - rate"),
+        ("clear & (label == likely[item])", "clear & (label != likely[item])"),
+    ),
+    *of(
+        "estimation/meaning.py",
+        "test_meaning.py",
+        ("apart[:, j] > COPY * apart[:, -1]", "apart[:, j] >= 0"),
+        ("(self.own.low - self.usual)", "self.own.low"),
     ),
     *of("reading/classes.py", "test_reading.py", ("int(name) if whole else 0, name", "0, name")),
 ]

@@ -182,12 +182,12 @@ def test_the_json_has_the_keys_that_run_folders_have():
     plain = full().as_dict()
     assert list(plain) == [
         *("classes", "coverage", "marginals", "annotators", "shown", "duplicates", "neighborhood"),
-        *("not_told", "advice"),
+        *("not_told", "advice", "together"),
     ]
     assert list(plain["neighborhood"]) == [
         *("rows", "labelled", "neighbors", "clear", "told", "foresight", "noise", "noise_everywhere", "random"),
         *("bias", "transition", "class_shares", "errors", "shrinkage", "steps", "gain", "likeliest", "follows", "even"),
-        *("annotators", "suspects"),
+        *("annotators", "agreement", "suspects"),
     ]
 
 

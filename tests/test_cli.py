@@ -306,7 +306,8 @@ def test_images_with_a_labels_file_become_a_run(tmp_path):
 def test_arrays_become_a_run_and_are_predicted(tmp_path):
     x, y = blobs()
     np.savez(tmp_path / "mine.npz", rows=x, not_this=(y + 1) % 3, names=np.array([f"n{i}" for i in range(len(x))]))
-    arrays = ("--features", "rows", "--label", "not_this", "--id", "names")
+    # each class always names the same wrong one: ordinary labels under other names, for all that anyone can tell
+    arrays = ("--features", "rows", "--label", "not_this", "--id", "names", "--labels-say", "not")
     naysay("fit", tmp_path / "mine.npz", *arrays, "--epochs", 2, "--scheme", "none", "--out", tmp_path / "RUN")
     naysay("predict", tmp_path / "RUN", tmp_path / "mine.npz", "--out", tmp_path / "p.csv")
     assert [row["id"] for row in csv.DictReader((tmp_path / "p.csv").open())][:2] == ["n0", "n1"]

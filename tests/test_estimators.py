@@ -48,6 +48,57 @@ def test_y_may_be_names_numbers_lists_or_the_matrix():
     assert (rows(comp), classes.tolist()) == (expected, [0, 1, 2])
 
 
+def test_a_matrix_of_marks_has_a_column_for_each_class_and_one_says_not_this():
+    marks = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 0]])
+    for y in (marks, marks.astype(bool), marks.astype(float), torch.from_numpy(marks)):
+        comp, classes = encode(y)
+        assert (rows(comp), classes.tolist()) == ([[1, 0, 0], [0, 0.5, 0.5], [0, 0, 0]], [0, 1, 2])
+        assert rows(encode(y, classes)[0]) == rows(comp)
+    assert encode(marks, ["a", "b", "c"])[1].tolist() == ["a", "b", "c"]
+    assert encode(marks, [0, 1, 2, 3])[0].shape == (3, 4)  # three labels each, of four classes
+
+
+class Frame:
+    """As much of pandas' DataFrame as y needs; pandas itself is no dependency."""
+
+    columns = ("not_cat", "dog", "emu")
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([[True, False, False], [False, True, True]])
+
+
+class NAType:
+    """pandas' NA: comparing it gives another NA, which is neither true nor false."""
+
+    def __eq__(self, other):
+        return self
+
+    __hash__ = object.__hash__
+
+    def __bool__(self):
+        raise TypeError("boolean value of NA is ambiguous")
+
+
+def test_a_frame_of_marks_names_its_classes_and_pandas_na_is_no_label():
+    comp, classes = encode(Frame())
+    assert (rows(comp), classes.tolist()) == ([[1, 0, 0], [0, 0.5, 0.5]], ["cat", "dog", "emu"])
+    comp, classes = encode(np.array(["b", NAType(), "a", "c"], dtype=object))
+    assert (rows(comp)[1], classes.tolist()) == ([0, 0, 0], ["a", "b", "c"])
+    assert labels.from_table({"item": [1, 2], "label": ["a", NAType()]}, "abc")[1].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("estimator", [ComplementaryClassifier(epochs=1), ComplementaryKNeighbors(), LabelAugmenter()])
+def test_ordinary_labels_are_warned_about_and_complementary_ones_are_not(estimator, digits):
+    x, not_this, *_ = digits
+    y_true = datasets.load("digits").y_train
+    with pytest.warns(UserWarning, match=r"look like ordinary labels.*9\d % of them are the commonest") as said:
+        estimator.fit(x, y_true)
+    assert said[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimator.fit(x, not_this)
+
+
 def test_classes_of_different_types_have_an_order_too():
     assert encode([1, "a", 2.5, "b"])[1].tolist() == [2.5, 1, "a", "b"]
 

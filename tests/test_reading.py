@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -93,6 +94,34 @@ def test_what_was_read_is_fitted_written_and_predicted(table, tmp_path):
     assert torch.allclose(p.sum(1), torch.ones(60))
     with np.load(tmp_path / "RUN" / "report.npz") as arrays:
         assert np.array_equal(arrays["map_truth"], data.oracle.y_true[arrays["map_row"]])
+
+
+def test_a_run_predicts_in_python_from_arrays_tables_and_files(table, tmp_path):
+    data = naysay.read(table, id="id", label="not", truth="kind")
+    settings = runs.Settings(Config(epochs=1), ("none",), folds=1, refit=False)
+    runs.write(runs.fit(data, settings, progress=False, tell=lambda line: None), data, tmp_path / "RUN")
+    run = naysay.load_run(tmp_path / "RUN")
+    expected = run.run.predict(data.items.x)[1].numpy()
+    columns = {name: data.items.x[:, j].tolist() for j, name in enumerate("abc")}
+    for X in (
+        data.items.x,
+        {"other": [1] * 60, **dict(reversed(columns.items()))},
+        pa.table(columns),
+        table,
+        str(table),
+    ):
+        assert np.allclose(run.predict_proba(X), expected, atol=1e-6)
+        assert run.predict(X).tolist() == [KINDS[k] for k in expected.argmax(1)]
+    assert run.classes == KINDS
+    assert run.about["data"]["reading"] == {
+        **{"source": str(table), "id": "id", "label": "not", "truth": "kind", "contradictions": "raise"},
+        **{"seed": 0, "strict": True},
+    }
+    assert run.ids(table)[:2] == ["i0", "i1"]
+    with pytest.raises(InputError, match=r"X must hold rows of shape \(3,\).*got shape \(2, 4\)"):
+        run.predict(np.zeros((2, 4)))
+    with pytest.raises(InputError, match="X lacks the columns 'b', 'c'"):
+        run.predict({"a": [1]})
 
 
 def test_classes_stand_in_order_and_minus_one_says_nothing_among_numbers():

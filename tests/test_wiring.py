@@ -27,7 +27,7 @@ from naysay.cli import app
 from naysay.learning import configure
 
 N = 60
-SUFFIX = {"predict": ".csv", "augment": ".npz"}  # of what each command writes
+SUFFIX = {"ask": ".csv", "predict": ".csv", "augment": ".npz"}  # of what each command writes
 WITHOUT_OUT = ("audit", "report", "data list", "data get", "data import")
 SMALL = {"projection": 8, "bottleneck": 4}
 
@@ -254,6 +254,13 @@ def write_everything():
         # the first ten say it twice, and somebody else says another thing
         again = [[*votes[i][:2], NAMES[NAMES.index(votes[i][2]) - 1], "w9", votes[i][4]] for i in range(10)]
         write_csv(Path(name), [["item", "other_item", "not", "who", "shown"], *votes, *votes[:10], *again])
+    clear = rng.permutation(2 * N) % 3  # of each of whom one annotator knows something, and another nothing
+    numbers = (9 * np.eye(3)[clear] + rng.normal(size=(2 * N, 3))).round(3)
+    write_csv(Path("clear.csv"), [["id", *"abc"], *([f"i{i}", *row] for i, row in enumerate(numbers))])
+    said = [[f"i{i}", NAMES[(y + 1 + i // 3 % 2) % 3], "knows"] for i, y in enumerate(clear)]
+    guessed = [[f"i{i}", NAMES[rng.integers(3)], "guesses"] for i in range(0, 2 * N, 3)]
+    write_csv(Path("two.csv"), [["item", "not", "who"], *said, *guessed])
+    np.save("codes.npy", rng.integers(-3, 3, (N, 1)))
     np.save("mine.npy", rng.normal(size=(N, 3)).astype(np.float32))
     write_csv(Path("shares.csv"), [["class", "share"], ["cat", 0.5], ["dog", 0.4], ["emu", 0.1]])
     Path("config.toml").write_text('loss = "pc"\n')

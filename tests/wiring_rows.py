@@ -33,6 +33,8 @@ COLUMNS = "--features a --features b --features c --features d"
 OWN = f"data.csv --id id --label not_label {COLUMNS}"
 BIASED = f"data.csv --id id --label biased {COLUMNS}"
 LONG = "items.csv --id id --labels votes.csv --label not"
+CODES = "items.csv --id id --labels codes.npy --format snorkel --classes cat,dog,emu"
+WEIGHED = "clear.csv --id id --labels two.csv --label not --annotator who"
 DRAWN = f"data.csv --id id {COLUMNS} --truth class --transition uniform"
 OTHERS = "--ignore key --ignore [a-z]*[a-z]"
 CONTRADICTING = f"{OWN} --label also_not --label third --contradictions unlabel"
@@ -56,6 +58,10 @@ READING = {
     "item": Change("--item other_item", "given", LONG),
     "annotator": Change("--annotator who", "given", LONG),
     "options": Change("--options shown", "given", LONG),
+    "format": Change("--format signed", "given", CODES),
+    "labels_say": Change("--labels-say is", "given", OWN),
+    "without": Change("--without w9", "given", f"{LONG} --annotator who"),
+    "weigh_annotators": Change("--weigh-annotators", "shared", WEIGHED),
     "classes": Change("--classes cat,dog,emu,fox", "given", OWN),
     "merge_spelling": Change("--merge-spelling", "code", OWN.replace("not_label", "spelt")),
     "transition": Change("--transition biased-strong", "given", DRAWN),
@@ -167,6 +173,19 @@ OPTIONS = {
             "class_shares": Change("--class-shares even", "model", f"{BIASED} {CHEAP}"),
             "as_published": Change("", "tried", f"{OWN} {CHEAP}", f"{OWN} --as-published --epochs 1 --folds 1 --quiet"),
         },
+    ],
+    "ask": [
+        {
+            "run": Change("", "predicted", "run data.csv", "run2 data.csv"),
+            "data": Change("other.csv", "predicted", "run"),
+            "n": Change("--n 3", "predicted", "run"),
+            "id": Change("--id key", "predicted", "run data.csv"),
+            "folder": Change("--data two", "predicted", "run3 mnist --data one"),
+            "out": Change("--out ask-elsewhere.csv", "places", "run"),
+            "force": Change("--force", "code", "run --out old.csv"),
+            "json": Change("--json", "is_json", "run"),
+            "quiet": Change("--quiet", "stdout", "run"),
+        }
     ],
     "predict": [
         {

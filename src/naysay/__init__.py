@@ -29,6 +29,7 @@ __all__ = [
     "holdout",
     "labels",
     "learning",
+    "load_run",
     "losses",
     "metrics",
     "models",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
     from naysay.estimators.tables import TableEncoder
     from naysay.reading import read
+    from naysay.runs import load_run
 
 _HOME = {  # naysay.augment is naysay.augmentation.augment
     "augment": "augmentation",
@@ -81,6 +83,7 @@ _HOME = {  # naysay.augment is naysay.augmentation.augment
     "ComplementaryKNeighbors": "estimators",
     "LabelAugmenter": "estimators",
     "TableEncoder": "estimators.tables",
+    "load_run": "runs",
     "read": "reading",
 }
 

@@ -5,6 +5,7 @@ weighs twice. A row of zeros is unlabelled. Augmented labels (soft rows) have th
 takes one thing.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
@@ -21,6 +22,8 @@ Contradictions = Literal["raise", "unlabel", "keep"]
 
 UNLABELLED = -1
 SEVERAL = (list, tuple, np.ndarray, Tensor, set, frozenset)  # what a row of several labels may be
+PANDAS_MISSING = ("NAType", "NaTType")  # by name: an NA is neither equal to itself nor unequal, and pandas is not ours
+MOST = 64  # labels of a row, as their weights still tell them
 COUNT_BYTES = 20  # for each entry of comp while labels are counted: int64, float64 and the float32 that stays
 ROW_SUM_TOLERANCE = 1e-3  # rows of float16 embeddings pipelines sum to 1 only to their eleven bits
 
@@ -41,7 +44,7 @@ def from_indices(y: Any, n_classes: int, *, contradictions: Contradictions = "ra
     given = columns != UNLABELLED
     _afford(n, n_classes)
     counts = np.bincount(rows[given] * n_classes + columns[given], minlength=n * n_classes).reshape(n, n_classes)
-    return _from_counts(counts, contradictions)
+    return from_counts(counts, contradictions)
 
 
 def from_signed(votes: Any, n_classes: int, *, contradictions: Contradictions = "raise") -> Tensor:
@@ -61,7 +64,23 @@ def from_signed(votes: Any, n_classes: int, *, contradictions: Contradictions = 
         raise InputError(f"votes must be {wanted}; got {int(array.flat[np.abs(array).argmax()])}.")
     _afford(len(array), n_classes)
     apart = [(array == -k).sum(1) - (array == k).sum(1) for k in range(1, n_classes + 1)]
-    return _from_counts((array > 0).sum(1, keepdims=True) + np.stack(apart, axis=1), contradictions)
+    return from_counts((array > 0).sum(1, keepdims=True) + np.stack(apart, axis=1), contradictions)
+
+
+def from_dummies(marks: Any, *, contradictions: Contradictions = "raise") -> Tensor:
+    """A column per class, (n, K) of 0 and 1 (or true and false), as `comp` (n, K): 1 says "not this class"."""
+    array = np.asarray(marks.detach().cpu() if isinstance(marks, Tensor) else marks)
+    if array.ndim != 2 or array.dtype.kind not in "biuf" or not bool(((array == 0) | (array == 1)).all()):
+        got = f"{array.dtype} of shape {array.shape}"
+        raise InputError(f"marks must be an (n, K) matrix of 0 and 1, one column per class; got {got}.")
+    check_n_classes(array.shape[1])
+    _afford(*array.shape)
+    return from_counts(array.astype(np.int64), contradictions)
+
+
+def dummy_classes(columns: Sequence[Any]) -> list[Any]:
+    """The classes of columns that mark them: "not_cat", as `naysay augment` writes it, and "cat" are both cat."""
+    return [re.sub(r"^not[_ -](?=.)", "", name) if isinstance(name, str) else name for name in columns]
 
 
 def from_table(
@@ -112,7 +131,7 @@ def from_table(
     _afford(len(item_list), len(classes))
     flat = [i * len(classes) + k for _, i, k in (votes if annotator is None else set(votes))]
     counts = np.bincount(np.array(flat, np.int64), minlength=len(item_list) * len(classes))
-    return _from_counts(counts.reshape(-1, len(classes)), contradictions, item_list)
+    return from_counts(counts.reshape(-1, len(classes)), contradictions, item_list)
 
 
 def unique_items(column: Sequence[Any]) -> list[Any]:
@@ -150,10 +169,11 @@ def listed(cell: Any) -> tuple[Any, ...]:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell is empty: None, NaN, or text of nothing but spaces."""
+    """Whether a cell is empty: None, NaN, pandas' NA and NaT, or text of nothing but spaces."""
     if isinstance(value, str):
         return not value.strip()
-    return value is None or (isinstance(value, float) and bool(np.isnan(value)))
+    nan = isinstance(value, float) and bool(np.isnan(value))
+    return value is None or nan or type(value).__name__ in PANDAS_MISSING
 
 
 def validate(comp: Any, n_classes: int | None = None) -> Tensor:
@@ -201,8 +221,10 @@ def _afford(n: int, n_classes: int) -> None:
     memory.afford(COUNT_BYTES * n * n_classes, f"a matrix of labels of {n:,} items in {n_classes:,} classes", way_out)
 
 
-def _from_counts(counts: NDArray[np.int64], contradictions: str, items: Sequence[Any] | None = None) -> Tensor:
-    """How often each row names each class, as `comp`."""
+def from_counts(
+    counts: NDArray[np.int64], contradictions: Contradictions, items: Sequence[Any] | None = None
+) -> Tensor:
+    """How often each row names each class (n, K), as `comp`."""
     if contradictions not in get_args(Contradictions):
         raise InputError(f'contradictions must be "raise", "unlabel" or "keep"; got {contradictions!r}.')
     everything = counts.min(axis=1, initial=1) > 0

@@ -5,7 +5,8 @@ through neighbours, at noise and bias, without a single ordinary label. The resu
 (`as_dict`) and HTML (`as_html`, `audit_page`).
 """
 
+from naysay.audit.advice import refuse_ordinary
 from naysay.audit.look import Audit, audit, audit_page
 from naysay.report.content import Advice
 
-__all__ = ["Advice", "Audit", "audit", "audit_page"]
+__all__ = ["Advice", "Audit", "audit", "audit_page", "refuse_ordinary"]

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, get_args
 
+from naysay.errors import InputError
+from naysay.estimation import ordinary
 from naysay.report.content import Advice, Level
 from naysay.statistics import MEDIUM, SMALL
 from naysay.words import count, few, percent, quoted
@@ -29,16 +31,32 @@ AGAINST_BIAS = (
     "and do not read the estimated accuracy."
 )
 
+MEANING = (
+    'If they say what items are, read them so with labels_say="is"; if they do say what items are not, confirm it with '
+    'labels_say="not".'
+)
+
 act, look, fine = (partial(Advice, level) for level in get_args(Level))
 Found = Iterator[Advice]
 
 
 def advise(audit: "Audit") -> tuple[Advice, ...]:
-    """What the rules say of an audit, the most pressing first."""
+    """What the rules say of an audit, the most pressing first; of ordinary labels nothing else is worth saying."""
+    near = audit.neighborhood
+    if near is not None and near.agreement is not None and near.agreement.ordinary:
+        said = ordinary(near.agreement)
+        return (act(f"{said[0].upper()}{said[1:]}. {MEANING}"),)
     found = [advice for rule in RULES for advice in rule(audit)] + [look(why) for why in audit.not_told]
     if not any(advice.level == "act" for advice in found):
         found.append(fine("Nothing stands in the way of training: start with the loss scl-nl and the scheme dms."))
     return tuple(sorted(found, key=lambda advice: get_args(Level).index(advice.level)))
+
+
+def refuse_ordinary(audit: "Audit") -> None:
+    """Raise InputError where labels look like ordinary ones."""
+    near = audit.neighborhood
+    if near is not None and near.agreement is not None and near.agreement.ordinary:
+        raise InputError(f"{ordinary(near.agreement)}. {MEANING}")
 
 
 def shares_unknown(audit: "Audit") -> bool:
@@ -76,6 +94,14 @@ def _contradictions(audit: "Audit") -> Found:
         yield fine(
             f"{count(coverage.solved, 'item')} with all classes but one named: their class is known if the labels are "
             "right, so they can serve to check a model."
+        )
+
+
+def _together(audit: "Audit") -> Found:
+    if audit.together:
+        yield look(
+            f"{count(audit.together, 'label')} from statements such as “it is a”, which name all others at once: "
+            "they are right or wrong together, so noise, bias and T are less sure than their intervals say."
         )
 
 
@@ -210,6 +236,7 @@ RULES: tuple[Callable[["Audit"], Found], ...] = (
     _annotators,
     _noise,
     _bias,
+    _together,
     _unlabelled,
     _duplicates,
     _few_labels,

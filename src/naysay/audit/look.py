@@ -22,6 +22,7 @@ from naysay.report.content import Advice, as_html, as_text
 from naysay.seeds import stream
 from naysay.statistics import Counts, LabelCounts
 
+SAYS = "says"  # the column of what a row's statement was, where not all were "not"
 SUSPECTS = 20  # items listed to be looked at
 WITHOUT_FEATURES = (
     "Without features nothing can be said about wrong labels: pass features, or a graph, to have noise and bias "
@@ -46,7 +47,10 @@ class Neighborhood(Estimate):
 
 @dataclass(frozen=True)
 class Audit:
-    """What the labels are like. A part that nothing was given for is None; `not_told` says what and why."""
+    """What the labels are like. A part that nothing was given for is None; `not_told` says what and why.
+
+    `together`: labels that came several at a time, from a statement such as "is k".
+    """
 
     classes: tuple[str, ...]
     coverage: Coverage
@@ -57,6 +61,7 @@ class Audit:
     neighborhood: Neighborhood | None
     not_told: tuple[str, ...]
     advice: tuple[Advice, ...] = ()
+    together: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The audit as dicts, lists, strings, numbers, booleans and None; `from_dict` reads it back."""
@@ -136,7 +141,7 @@ def audit(
             twice = Counter(names).most_common(1)[0][0]
             raise InputError(f"{what} must be distinct; got {twice!r} more than once.")
     features = features.detach().cpu().numpy() if isinstance(features, Tensor) else features
-    rows = None
+    rows, has_says = None, table is not None and SAYS in labels.column_names(table)
     if table is not None:
         items = labels.unique_items(labels.column(table, item)) if items is None else items
         classes = class_names(table, label, options) if classes is None else classes
@@ -157,6 +162,7 @@ def audit(
         duplicates=duplicates(features, given, *repeats),
         neighborhood=None if near is None else Neighborhood(**vars(near), suspects=_suspects(given, likely, seed)),
         not_told=(why,) if why else (),
+        together=sum(kind != "not" for kind in labels.column(table, SAYS)) if has_says else 0,
     )
     return replace(found, advice=advise(found))
 
@@ -172,9 +178,10 @@ def _given(comp: Any, rows: Rows | None, classes: Sequence[Any] | None, items: S
         n, n_classes = len(items), len(classes)
         flat = np.bincount(rows.item * n_classes + rows.label, minlength=n * n_classes)
         counts = flat.reshape(n, n_classes).astype(np.int32)
-        if comp is not None:
+        if comp is None:
+            comp = torch.from_numpy(counts / np.maximum(counts.sum(1, keepdims=True), 1)).float()
+        else:  # which may weigh annotators
             _check_same(counts, comp.numpy(), items)
-        comp = torch.from_numpy(counts / np.maximum(counts.sum(1, keepdims=True), 1)).float()
     elif comp is not None:
         counts = estimation.label_counts(comp)
     else:

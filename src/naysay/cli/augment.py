@@ -13,7 +13,10 @@ from naysay.files import probe
 
 BLOCK = 65_536  # rows written at a time
 METRIC = {"auto": "cosine", "cosine": "cosine", "raw": "euclidean"}  # of the spaces that shards can be compared in
-ONE_MACHINE = ("ignore", "truth", "item", "annotator", "options", "transition", "n_labels", "encoder", "folder")
+ONE_MACHINE = (
+    *("ignore", "truth", "item", "annotator", "options", "transition", "n_labels", "encoder", "folder"),
+    *("format", "labels_say", "without", "weigh_annotators"),
+)
 CLUSTER = ("address", "workers", "threads", "method", "lists", "probes", "block_rows", "checkpoint_every")
 OUT = "A .csv, .parquet or .npz file to write; with --engine ray, a folder."
 ENGINE = "ray: DATA is a folder or pattern of shards, --out a folder."
@@ -45,6 +48,10 @@ def augment(
     item: o.Item = None,
     annotator: o.Annotator = None,
     options: o.Options = None,
+    format: o.Format = None,
+    labels_say: o.LabelsSay = None,
+    without: o.Without = None,
+    weigh_annotators: o.WeighAnnotators = False,
     classes: o.Classes = None,
     merge_spelling: o.MergeSpelling = False,
     contradictions: o.ContradictionsOption = "raise",
@@ -145,7 +152,7 @@ def _foreign(asked: Mapping[str, Any]) -> str | None:
     if asked["engine"] not in NAMES:
         raise unknown("engine", asked["engine"], NAMES)
     others = ONE_MACHINE if asked["engine"] == "ray" else CLUSTER
-    given = next((name for name in others if asked[name] not in (None, [], ())), None)
+    given = next((name for name in others if asked[name] not in (None, False, [], ())), None)
     return "data" if given == "folder" else given and given.replace("_", "-")
 
 

@@ -28,6 +28,15 @@ DATA = "A CSV, Parquet, .npz or .npy file, a folder of images, or a known set su
 FEATURES = "Columns of any kind, or a pattern such as 'e*'; may be repeated. Else all that are not named otherwise."
 LABEL = "A column that says what an item is NOT (empty: no label; -1 too, where classes are numbers); may be repeated."
 LABELS_FILE = "Labels in a table of their own, one row per label: --item names the item, --label the class it is not."
+FORMAT = (
+    "How labels are written, if it is not seen: a matrix of codes, or the export of an annotation tool in --labels."
+)
+FORMATS = "dummies|signed|snorkel|label-studio|prodigy|argilla"
+LABELS_SAY = (
+    "What labels say of an item: what it is not, is, one of; or the column of --labels that tells for each row."
+)
+SAY = "not|is|one-of|chosen|COLUMN"
+WEIGHED = "Count labels by how reliable their annotator is, as neighbours tell."
 EVERY_CLASS = "What becomes of an item of which every class is said to be wrong."
 DRAWN = (
     "For experiments: draw labels from the truth, uniform, biased-weak, biased-strong or published (clcifar10, ...)."
@@ -53,6 +62,10 @@ Labels = Annotated[Path | None, labels("--labels", "FILE", LABELS_FILE)]
 Item = Annotated[str | None, labels("--item", "COLUMN", "In --labels: the column of item ids (else item, or id).")]
 Annotator = Annotated[str | None, labels("--annotator", "COLUMN", "In --labels: the column that says who said so.")]
 Options = Annotated[str | None, labels("--options", "COLUMN", "In --labels: the classes shown, as a|b|c.")]
+Format = Annotated[str | None, labels("--format", FORMATS, FORMAT)]
+LabelsSay = Annotated[str | None, labels("--labels-say", SAY, LABELS_SAY)]
+Without = Annotated[list[str] | None, labels("--without", "NAME", "An annotator to leave out; may be repeated.")]
+WeighAnnotators = Annotated[bool, labels("--weigh-annotators", None, WEIGHED)]
 Classes = Annotated[str | None, labels("--classes", "A,B,C", "All classes, in order, if labels don't name every one.")]
 MergeSpelling = Annotated[bool, labels("--merge-spelling", None, MERGED)]
 ContradictionsOption = Annotated[str, labels("--contradictions", "raise|unlabel|keep", EVERY_CLASS)]
@@ -75,6 +88,7 @@ ARGUMENTS = (
     *("id", "label", "features", "ignore", "truth", "labels", "item", "annotator", "options", "classes", "data"),
     *("merge_spelling", "contradictions", "transition", "n_labels", "seed", "scheme", "n_neighbors", "alpha", "gamma"),
     *("rounds", "space", "encoder", "assume", "held_out", "folds", "force", "class_shares"),
+    *("format", "labels_say", "without", "weigh_annotators"),
 )
 FLAGS = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {"n_neighbors": "--neighbors"}
 QUOTED = r"""(?<!\w)(?:'[^']*'|"[^"]*")"""  # what a user wrote: it stays as it is

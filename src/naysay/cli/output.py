@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from naysay import files
+from naysay.cli.options import in_flags
 from naysay.errors import InputError
 from naysay.files import told
 
@@ -35,6 +36,11 @@ def note(text: str) -> None:
 def teller(quiet: bool) -> Callable[[str], None]:
     """Where a run's steps are told: standard error, or nowhere."""
     return (lambda text: None) if quiet else note
+
+
+def noter(quiet: bool) -> Callable[[str], None]:
+    """Where what is odd about data is told, in flags: as notes on standard error, or nowhere."""
+    return (lambda text: None) if quiet else lambda text: note(f"note: {in_flags(text)}")
 
 
 def say_json(content: Any) -> None:

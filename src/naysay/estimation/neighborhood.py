@@ -47,6 +47,7 @@ from naysay.augmentation.weights import by_rank, without_gaps
 from naysay.datasets.dataset import unfinite_row
 from naysay.errors import InputError
 from naysay.estimation.matrix import learn, neighborhoods, posteriors_before, rejects
+from naysay.estimation.meaning import Agreement, agreement
 from naysay.estimation.noise import Noise, by_likelihood
 from naysay.estimation.votes import AnnotatorT, Votes, by_annotator, given_options
 from naysay.seeds import stream
@@ -61,7 +62,7 @@ CLEAR = 0.5  # the share of each likely class that counts as clear
 EMPTY = 0.5  # labels added to each class, observed and expected
 FEWEST_PER_CLASS = 10  # labelled items per class, on average, below which neighbours are too few to speak
 TOLD = 3.0  # standard errors below chance from which neighbours are taken to say something at all
-MOST_LABELS = 64  # a row whose weights are no multiples of 1/1 ... 1/64 is no set of labels but a soft one
+MOST_LABELS = labels.MOST  # a row whose weights are no multiples of 1/1 ... 1/64 is no set of labels but a soft one
 # how far a weight times the number of labels may lie from a whole number: labels.validate's own tolerance on row sums
 WHOLE = 1e-3
 BLOCK = 65_536  # rows looked at together, so that a million need little memory
@@ -80,7 +81,8 @@ class Estimate:
     `errors` (K, K) are T's standard errors. T took `steps` and is drawn to popularity by `shrinkage`.
     `gain`: nats by which a label becomes more likely if neighbours are read by T, rather than by popularity alone.
     `likeliest` is the noise by likelihood, which T has on average (`noise.by_likelihood`). `follows` and `even` test
-    whether labels come about by T, and by uniform naming (`matrix.rejects`). `annotators`: each one's T.
+    whether labels come about by T, and by uniform naming (`matrix.rejects`). `annotators`: each one's T. `agreement` of
+    labels with their neighbours' tells whether they are ordinary ones, which say what items are.
     """
 
     rows: int
@@ -104,6 +106,7 @@ class Estimate:
     follows: Fit | None = None
     even: Fit | None = None
     annotators: tuple[AnnotatorT, ...] = ()
+    agreement: Agreement | None = None
 
     @property
     def T(self) -> Tensor:
@@ -260,6 +263,7 @@ def ask_neighbors(
         likeliest=likeliest,
         follows=rejects(group, own, learned["transition"]),
         even=rejects(group, own, transition.uniform(n_classes).numpy()),
+        agreement=agreement(graph, counts, asked),
         **learned,
     )
     pointed[rows] = np.where(clear, likely, -1)

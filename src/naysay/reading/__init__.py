@@ -11,7 +11,7 @@ Where the truth is known it is kept apart, in `data.oracle`, which gives figures
 import fnmatch
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -22,17 +22,19 @@ from naysay.datasets import Dataset, Items, store
 from naysay.datasets.columns import header, read_items
 from naysay.datasets.dataset import REQUIRED
 from naysay.datasets.kinds import Category
-from naysay.errors import InputError
+from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading import labelling
+from naysay.reading.class_names import names_in, spell
 from naysay.reading.classes import Classes, Names, find_classes, read_shares
-from naysay.reading.labelling import Draws, Labelled, LongRows, Naming, only_one
+from naysay.reading.labelling import FORMATS, Draws, Labelled, LongRows, Naming, only_one
 from naysay.reading.oracle import Oracle
 from naysay.words import few
 
 __all__ = ["Classes", "Labelled", "Oracle", "find_classes", "known_set", "only_one", "read", "read_shares"]
 
 Place = str | PathLike[str]
+SAID = ("not", "is", "one-of", None)  # what labels in columns of the items' own table can say
 
 
 def read(
@@ -47,6 +49,10 @@ def read(
     item: str | None = None,
     annotator: str | None = None,
     options: str | None = None,
+    format: str | None = None,
+    labels_say: str | None = None,
+    without: str | Sequence[str] = (),
+    weigh_annotators: bool = False,
     classes: Sequence[str] | None = None,
     merge_spelling: bool = False,
     contradictions: Contradictions = "raise",
@@ -64,27 +70,48 @@ def read(
     truth: the column of ordinary labels, where they are known; they go into `oracle` and nowhere else.
     labels: a table with a row for each label: its columns `item` (else item or id), `label`, and perhaps `annotator`
     (who said so) and `options` (the classes shown, as a|b|c). strict: refuse a label that no option shown says.
+    format: how labels are written, where their looks do not tell: "dummies", "signed" or "snorkel" (matrices of codes,
+    in columns, or in `labels`: `naysay.reading.matrices`), or a tool's export in `labels`: "label-studio", "prodigy",
+    "argilla" (`naysay.reading.exports`).
+    labels_say: what labels say of an item: "not" (what it is not), "is", "one-of" these, "chosen" among `options`, or
+    the column of `labels` that tells for each (`naysay.reading.statements`). None: "not", and `naysay.runs.fit` asks
+    where they look like ordinary labels. Of an export, all that is said, or only what says so.
+    without: annotators whose labels are left out. weigh_annotators: count the others' labels by how reliable they are,
+    as neighbours tell (`naysay.reading.weighing`).
     classes: all classes in order, where labels do not name each. merge_spelling: take "Cat" and "cat" for one class.
     contradictions: what becomes of an item of which every class is said to be wrong (`naysay.labels.from_indices`).
     transition, n_labels, seed: draw so many labels of each item from the truth: uniform, biased-weak, biased-strong,
     or as published (`naysay.transition.human`). Of a known set, n_labels is how many annotators' labels to take.
     data: the folder of the known sets.
     """
-    several = (label, features, ignore)
-    label, features, ignore = ([names] if isinstance(names, str) else list(names) for names in several)
-    naming, draws = Naming(classes, merge_spelling, contradictions), Draws(transition, n_labels, seed)
-    for name, value in {"item": item, "annotator": annotator, "options": options}.items():
+    reading = _recorded(locals())
+    several = (label, features, ignore, without)
+    label, features, ignore, without = ([names] if isinstance(names, str) else list(names) for names in several)
+    naming = Naming(classes, merge_spelling, contradictions, format, labels_say)
+    draws = Draws(transition, n_labels, seed)
+    if format is not None and format not in FORMATS:
+        raise unknown("format of labels", format, FORMATS)
+    of_rows = {"item": item, "annotator": annotator, "options": options, "without": next(iter(without), None)}
+    for name, value in {**of_rows, "labels_say": None if labels_say in SAID else labels_say}.items():
         if labels is None and value is not None:
             raise InputError(f'{name}="{value}" is a column of long rows: pass labels="FILE" too.')
-    rows = None if labels is None else LongRows(Path(labels), id, item, label, annotator, options, strict)
+    if labels is None and weigh_annotators:
+        raise InputError('weigh_annotators=True needs to know who said what: pass labels="FILE" with annotators too.')
+    rows = None
+    if labels is not None:
+        where = (Path(labels), id, item, label, annotator, options)
+        rows = LongRows(*where, strict, format, labels_say, without, weigh_annotators, seed)
     known = known_set(source, data, whole=not (features or label or id))
     if known is not None:
-        return labelling.of_known(known, str(source), naming, draws, rows)
+        return _with_origin(labelling.of_known(known, str(source), naming, draws, rows), reading)
     path, own = Path(source), () if rows else label
     items, origin = _own_items(path, id, own, features, ignore, truth)
+    items, called = _with_names(path, items, own, truth)
+    naming = replace(naming, classes=classes or called)
     y_true, items = items.y_true, replace(items, y_true=None)
     if rows is None and transition is not None:
-        return _without_truth(labelling.drawn(items, origin, y_true, truth, naming, draws), features)
+        drawn = labelling.drawn(items, origin, y_true, truth, naming, draws)
+        return _with_origin(_without_truth(drawn, features), reading)
     if rows is not None:
         given = labelling.in_long_rows(items, origin, rows, naming, folder=path.is_dir())
     elif n_labels is not None:
@@ -95,7 +122,19 @@ def read(
         columns = f" Its columns are {', '.join(header(path)[:20])}." if "columns" in origin else ""
         way_out = f'pass label="COLUMN", or labels="FILE" with long rows.{columns}'
         raise InputError(f"no labels were named for {source}: {way_out}")
-    return labelling.with_oracle(_without_truth(given, features), y_true, truth, naming)
+    return _with_origin(labelling.with_oracle(_without_truth(given, features), y_true, truth, naming), reading)
+
+
+def _recorded(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked of `read`, where it is not nothing, as JSON holds it: who has it can read the same again."""
+    given = {name: value for name, value in asked.items() if value is not None and value != () and value is not False}
+    plain = (bool, int, str)
+    several = {name: list(map(str, value)) for name, value in given.items() if isinstance(value, list | tuple)}
+    return {name: value if isinstance(value, plain) else str(value) for name, value in given.items()} | several
+
+
+def _with_origin(data: Labelled, reading: Mapping[str, Any]) -> Labelled:
+    return replace(data, origin={**data.origin, "reading": reading})
 
 
 def _without_truth(data: Labelled, features: Names) -> Labelled:
@@ -158,6 +197,16 @@ def _own_items(
         warnings.warn(recipe.account(), stacklevel=3)
     inputs = list(recipe.inputs)
     return items, {**origin, "id": key, "columns": inputs, "lists": lists or items.x.shape[1] != len(inputs)}
+
+
+def _with_names(path: Path, items: Items, label: Names, truth: str | None) -> tuple[Items, tuple[str, ...] | None]:
+    """The items with the names of class numbers, where the file says what they are called, and those of the labels."""
+    of_truth, of_labels = names_in(path, [truth]), names_in(path, label)
+    if of_truth is not None and items.y_true is not None:
+        items = replace(items, y_true=spell(items.y_true, of_truth))
+    if of_labels is not None and items.labels is not None:
+        items = replace(items, labels=spell(items.labels, of_labels))
+    return items, of_labels
 
 
 def _pick_columns(path: Path, columns: Names, features: Names, ignore: Names, taken: set[str | None]) -> list[str]:

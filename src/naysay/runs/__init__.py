@@ -13,7 +13,10 @@ from naysay.reading import Labelled, Oracle
 from naysay.runs.attempt import Attempt, Model
 from naysay.runs.fit import Fitted, fit
 from naysay.runs.folder import Run, is_run, room, write
+from naysay.runs.questions import Questions, information
+from naysay.runs.questions import choose as choose_questions
 from naysay.runs.settings import AUTO, Settings, epochs_within_budget
+from naysay.runs.use import Trained, load_run
 
 __all__ = [
     "AUTO",
@@ -22,11 +25,16 @@ __all__ = [
     "Labelled",
     "Model",
     "Oracle",
+    "Questions",
     "Run",
     "Settings",
+    "Trained",
+    "choose_questions",
     "epochs_within_budget",
     "fit",
+    "information",
     "is_run",
+    "load_run",
     "room",
     "write",
 ]

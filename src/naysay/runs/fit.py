@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from naysay import holdout, neighbors, selection, shares, transition
-from naysay.audit import Audit, audit
+from naysay.audit import Audit, audit, refuse_ordinary
 from naysay.estimation import SAMPLE, ask_neighbors, label_counts, not_told
 from naysay.estimation import Estimate as EstimatedT
 from naysay.features import Space, find_space
@@ -94,6 +94,8 @@ def fit(
         seed=settings.config.seed,
         class_shares=settings.sharing.class_shares,
     )
+    if not data.sure:
+        refuse_ordinary(found)
     for advice in found.advice:
         if advice.level == "act":
             tell(f"audit: {advice.text}")
