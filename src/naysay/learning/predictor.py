@@ -22,13 +22,17 @@ BATCH = 2048
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A model with its normaliser, config, the shape it takes, and T (the trained one for cpe-t; None is uniform)."""
+    """A model with its normaliser, config, the shape it takes, and T (the trained one for cpe-t; None is uniform).
+
+    sharpness: what its scores are multiplied by before they become probabilities; 1 for a model as it was trained.
+    """
 
     model: nn.Module
     normaliser: Normaliser
     config: Config
     shape: tuple[int, ...]
     T: Tensor | None = None
+    sharpness: float = 1.0
 
     def logits(self, x: Any) -> Tensor:
         """Logits (n, K) of rows `x` as given for training: tables (n, d), images (n, H, W) or (n, H, W, C)."""
@@ -57,7 +61,7 @@ class Predictor:
 
     def probabilities(self, logits: Tensor) -> Tensor:
         """Probabilities of the classes (n, K) of logits (n, K), in float64; the largest is the prediction."""
-        return losses.probabilities(self.config.loss, self.scores(logits))
+        return losses.probabilities(self.config.loss, self.sharpness * self.scores(logits))
 
     def _inputs(self, x: Any) -> Iterator[Tensor]:
         x = as_inputs(x)
@@ -79,7 +83,8 @@ class Predictor:
 
     def description(self) -> dict[str, Any]:
         """What is needed to build it again, for JSON."""
-        return {"config": self.config.as_dict(), "input_shape": list(self.shape), "n_classes": self._n_classes()}
+        about = {"config": self.config.as_dict(), "input_shape": list(self.shape), "n_classes": self._n_classes()}
+        return about if self.sharpness == 1 else about | {"sharpness": self.sharpness}
 
     def _n_classes(self) -> int | None:
         head = getattr(self.model, "head", None)
@@ -114,6 +119,9 @@ class Predictor:
                 model = models.build(config.model, shape, meta["n_classes"], config.seed, **config.model_options)
             state = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
             normaliser = Normaliser(tensors["normaliser.mean"], tensors["normaliser.deviation"])
+            sharpness = float(meta.get("sharpness", 1.0))
+            if not 0 < sharpness < float("inf"):
+                raise ValueError(f"its sharpness is {sharpness}")
             odd = [name for name, t in tensors.items() if t.is_floating_point() and not bool(t.isfinite().all())]
             if odd or normaliser.mean.shape != normaliser.deviation.shape or len(normaliser.mean) != shape[0]:
                 raise ValueError(f"{odd[0]} is not finite" if odd else "the normaliser is of another shape")
@@ -123,4 +131,5 @@ class Predictor:
                 "pass the model it was trained with."
             )
         model.load_state_dict(state)
-        return cls(model.to(device).eval(), normaliser.to(torch.device(device)), config, shape, tensors.get("T"))
+        placed = model.to(device).eval(), normaliser.to(torch.device(device))
+        return cls(*placed, config, shape, tensors.get("T"), sharpness)

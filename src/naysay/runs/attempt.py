@@ -12,13 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay import neighbors, selection
+from naysay import losses, neighbors, selection
 from naysay.augmentation import Report, correct, share
 from naysay.estimation import Accuracy, estimate_accuracy
 from naysay.estimation import Estimate as EstimatedT
 from naysay.holdout import Parted
 from naysay.learning import Figures, Observer, Predictor, Snapshot, train
 from naysay.learning.train import HeldOutJudge
+from naysay.losses.table import softmax
 from naysay.portfolio import Mixture
 from naysay.processes import Processes
 from naysay.reading import Oracle
@@ -138,6 +139,13 @@ def told(predicted: Tensor, comp: Tensor, T: Tensor | None, near: EstimatedT | N
     if T is not None and by_T is None:  # popularity: what neighbours said tests the T they show, and even naming
         return Accuracy(None, None, math.nan, math.nan, ASSUMED)
     return estimate_accuracy(predicted, comp, by_T, rejected=tested)
+
+
+def calibrated(model: Model, sharpness: float) -> Model:
+    """The model with the sharpness that labels held out called for, where a softmax of its scores is probabilities."""
+    if not isinstance(model.predictor, Predictor) or losses.get(model.predictor.config.loss).normalise is not softmax:
+        return model
+    return replace(model, predictor=replace(model.predictor, sharpness=sharpness))
 
 
 def usable(T: Tensor | None) -> Tensor | None:

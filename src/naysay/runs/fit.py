@@ -25,7 +25,7 @@ from naysay.features import Space, find_space
 from naysay.processes import ALONE, Processes
 from naysay.reading import Labelled, Oracle
 from naysay.runs import mixed
-from naysay.runs.attempt import Attempt, Ground, Model, attempt, learn
+from naysay.runs.attempt import Attempt, Ground, Model, attempt, calibrated, learn
 from naysay.runs.settings import GAIN, HELD_OUT, Settings, recommend
 from naysay.selection import Choice
 from naysay.words import count, joined
@@ -127,6 +127,8 @@ def fit(
         ground = prepare([choice.kept], every, nothing)
         tell(f"training with scheme {choice.kept}, which is kept, on all labels")
         kept = train(choice.kept, ground)
+    chosen = next(one for one in attempts if one.name == choice.kept)
+    kept = calibrated(kept, chosen.sharpness)
     part, held = models[choice.kept][0].ground.part, torch.cat([held for _, held in parts])
     labelled = int((part.given.sum(1) > 0).sum())
     seen = labelled / (labelled + len(part.held_rows))

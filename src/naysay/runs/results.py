@@ -79,7 +79,9 @@ def caveats(fitted: Fitted) -> list[str]:
     if settings.encoder is not None:
         return ["An encoder that was pretrained on these very items makes the estimate too high."]
     return (
-        [] if settings.apart else ["The held-out items had a part in making the space, though their labels had none."]
+        []
+        if settings.apart or settings.auto
+        else ["The held-out items had a part in making the space, though their labels had none."]
     )
 
 
