@@ -20,8 +20,9 @@ STRENGTHS = tuple(Linear(strength) for strength in (3e-2, 1e-2, 3e-3, 1e-3, 3e-4
 
 @dataclass(frozen=True)
 class Candidate:
-    """One row of the table. settings: tried in turn; scheme: how labels are shared first; images: whether it is tried
-    on images too; quick: whether it takes part in finding out how labels come about.
+    """One row of the table. settings: tried in turn; scheme: how labels are shared first, between neighbours among the
+    principal components; images: whether it is tried on images too; quick: whether it takes part in finding out how
+    labels come about.
     """
 
     name: str
@@ -63,8 +64,8 @@ def _few(cost: Cost) -> Cost:
 
 
 def _shared(cost: Cost) -> Cost:
-    """The cost with sharing, on principal components."""
-    return lambda n, d, K: _few(cost)(n, d, K) + 0.1 + n * n * min(d, COMPONENTS) * 2e-11 + n * 64 * K * 2e-7
+    """The cost with sharing."""
+    return lambda n, d, K: cost(n, d, K) + 0.1 + n * n * min(d, COMPONENTS) * 2e-11 + n * 64 * K * 2e-7
 
 
 EPOCHS = 30
@@ -77,15 +78,15 @@ CANDIDATES = (
     Candidate("linear by ranks", "ranks", STRENGTHS, _linear, images=False),
     Candidate("linear by angle", "angle", STRENGTHS, _linear),
     Candidate("linear on components", "components", STRENGTHS, _few(_linear), quick=True),
-    Candidate("linear on shared labels", "components", STRENGTHS, _shared(_linear), "dms"),
+    Candidate("linear on shared labels", "components", STRENGTHS, _shared(_few(_linear)), "dms"),
     Candidate("neighbours", "standardised", NEAREST, _nearest, images=False),
     Candidate("neighbours by angle", "angle", NEAREST, _nearest),
     Candidate("neighbours on components", "components", NEAREST, _few(_nearest)),
     Candidate("forest", "flat", FOREST, _forest, quick=True),
     Candidate("self-trained forest", "flat", SELF_TRAINED, _self_trained),
     Candidate("boosting", "flat", BOOSTING, _boosting, images=False),
-    Candidate("network", "standardised", NETWORK, _network),
-    Candidate("network on shared labels", "components", NETWORK, _shared(_network), "dms"),
+    Candidate("network", "as-given", NETWORK, _network),
+    Candidate("network on shared labels", "as-given", NETWORK, _shared(_network), "dms"),
 )
 
 

@@ -11,7 +11,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -167,9 +167,9 @@ def _try(
     started = time.perf_counter()
     logits = np.zeros((len(row.settings), *comp.shape))
     for rows, held in parts:
-        space, given = enter(row.space, x[rows], seed), comp[rows]
+        space = enter(row.space, x[rows], seed)
         inside, outside = space(x[rows]), space(x[held])
-        shared = _share(row.scheme, inside, given)
+        shared = _share(row.scheme, x[rows], comp[rows], seed)
         for at, base in enumerate(row.settings):
             logits[at, held] = base.fit(inside, shared, T, seed).logits(outside)
     best = None
@@ -186,15 +186,17 @@ def _try(
 def _part(one: Tried, x: Any, comp: Floats, T: Floats, seed: int) -> Part:
     """The candidate's best setting, trained on all rows."""
     space = enter(one.row.space, x, seed)
-    inside = space(x)
-    return Part(one.row.name, space, one.base.fit(inside, _share(one.row.scheme, inside, comp), T, seed), one.factor)
+    model = one.base.fit(space(x), _share(one.row.scheme, x, comp, seed), T, seed)
+    return Part(one.row.name, space, model, one.factor)
 
 
-def _share(scheme: str, features: Any, comp: Floats) -> Floats:
+def _share(scheme: str, x: Any, comp: Floats, seed: int) -> Floats:
+    """The labels after sharing between neighbours among the principal components of rows x."""
     if scheme == "none":
         return comp
-    how = SHARED.within(*comp.shape)
-    shared, _ = share(np.asarray(features, np.float32).reshape(len(comp), -1), torch.from_numpy(comp).float(), how)
+    features = enter("components", x, seed)(x).astype(np.float32)
+    how = replace(SHARED, scheme=scheme).within(*comp.shape)
+    shared, _ = share(features, torch.from_numpy(comp).float(), how)
     return as_floats(shared)
 
 
