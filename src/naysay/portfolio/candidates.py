@@ -20,8 +20,8 @@ STRENGTHS = tuple(Linear(strength) for strength in (3e-2, 1e-2, 3e-3, 1e-3, 3e-4
 
 @dataclass(frozen=True)
 class Candidate:
-    """One row of the table. settings: tried in turn; scheme: how labels are shared first, between neighbours among the
-    principal components; images: whether it is tried on images too; quick: whether it takes part in finding out how
+    """One row of the table. settings: tried in turn; scheme: how labels are shared first, between neighbours in the space
+    `shared_in`; images: whether it is tried on images too; quick: whether it takes part in finding out how
     labels come about.
     """
 
@@ -30,6 +30,7 @@ class Candidate:
     settings: Sequence[Base]
     cost: Cost
     scheme: str = "none"
+    shared_in: str = ""
     images: bool = True
     quick: bool = False
 
@@ -78,7 +79,7 @@ CANDIDATES = (
     Candidate("linear by ranks", "ranks", STRENGTHS, _linear, images=False),
     Candidate("linear by angle", "angle", STRENGTHS, _linear),
     Candidate("linear on components", "components", STRENGTHS, _few(_linear), quick=True),
-    Candidate("linear on shared labels", "components", STRENGTHS, _shared(_few(_linear)), "dms"),
+    Candidate("linear on shared labels", "components", STRENGTHS, _shared(_few(_linear)), "dms", "components"),
     Candidate("neighbours", "standardised", NEAREST, _nearest, images=False),
     Candidate("neighbours by angle", "angle", NEAREST, _nearest),
     Candidate("neighbours on components", "components", NEAREST, _few(_nearest)),
@@ -86,7 +87,10 @@ CANDIDATES = (
     Candidate("self-trained forest", "flat", SELF_TRAINED, _self_trained),
     Candidate("boosting", "flat", BOOSTING, _boosting, images=False),
     Candidate("network", "as-given", NETWORK, _network),
-    Candidate("network on shared labels", "as-given", NETWORK, _shared(_network), "dms"),
+    Candidate("network on shared labels", "as-given", NETWORK, _shared(_network), "dms", "components"),
+    Candidate(
+        "network on labels shared by columns", "as-given", NETWORK, _shared(_network), "dms", "standardised", False
+    ),
 )
 
 

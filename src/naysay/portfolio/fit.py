@@ -169,7 +169,7 @@ def _try(
     for rows, held in parts:
         space = enter(row.space, x[rows], seed)
         inside, outside = space(x[rows]), space(x[held])
-        shared = _share(row.scheme, x[rows], comp[rows], seed)
+        shared = _share(row, x[rows], comp[rows], seed)
         for at, base in enumerate(row.settings):
             logits[at, held] = base.fit(inside, shared, T, seed).logits(outside)
     best = None
@@ -186,16 +186,16 @@ def _try(
 def _part(one: Tried, x: Any, comp: Floats, T: Floats, seed: int) -> Part:
     """The candidate's best setting, trained on all rows."""
     space = enter(one.row.space, x, seed)
-    model = one.base.fit(space(x), _share(one.row.scheme, x, comp, seed), T, seed)
+    model = one.base.fit(space(x), _share(one.row, x, comp, seed), T, seed)
     return Part(one.row.name, space, model, one.factor)
 
 
-def _share(scheme: str, x: Any, comp: Floats, seed: int) -> Floats:
-    """The labels after sharing between neighbours among the principal components of rows x."""
-    if scheme == "none":
+def _share(row: Candidate, x: Any, comp: Floats, seed: int) -> Floats:
+    """The labels after sharing between neighbours, as the candidate wants it."""
+    if row.scheme == "none":
         return comp
-    features = enter("components", x, seed)(x).astype(np.float32)
-    how = replace(SHARED, scheme=scheme).within(*comp.shape)
+    features = enter(row.shared_in, x, seed)(x).astype(np.float32)
+    how = replace(SHARED, scheme=row.scheme).within(*comp.shape)
     shared, _ = share(features, torch.from_numpy(comp).float(), how)
     return as_floats(shared)
 
