@@ -20,7 +20,7 @@ STRENGTHS = tuple(Linear(strength) for strength in (3e-2, 1e-2, 3e-3, 1e-3, 3e-4
 
 @dataclass(frozen=True)
 class Candidate:
-    """One row of the table. settings: tried in turn; scheme: how labels are shared first, between neighbours in the space
+    """One row of the table. settings: tried in turn; scheme: how labels are shared first, by neighbours in the space
     `shared_in`; images: whether it is tried on images too; quick: whether it takes part in finding out how
     labels come about.
     """
