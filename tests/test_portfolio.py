@@ -15,8 +15,8 @@ from naysay.bases.through import softmax
 from naysay.errors import InputError
 from naysay.portfolio import blend, naming
 from naysay.portfolio.candidates import CANDIDATES, affordable
-from naysay.portfolio.fit import Tried, _part
 from naysay.portfolio.spaces import enter
+from naysay.portfolio.trial import Tried, _part
 
 UNIFORM = transition.uniform(4).numpy()
 
@@ -237,3 +237,23 @@ def test_columns_of_noise_cost_little_and_a_forest_alone_less_than_the_mixture()
     forest = RandomForestClassifier(200, random_state=0).fit(x[:700], named[:700])
     plain = forest.classes_[forest.predict_proba(x[700:]).argmin(1)]
     assert (found.predict(x[700:]) == y[700:]).mean() > (plain == y[700:]).mean()
+
+
+def test_soft_labels_are_taken():
+    x, y, comp = labelled(300)
+    soft = 0.8 * comp + 0.2 * comp.roll(1, 0)
+    found = portfolio.fit(x, soft / soft.sum(1, keepdim=True), budget=0.7)
+    assert (found.model.logits(x).argmax(1).numpy() == y).mean() > 0.6
+
+
+def test_of_many_rows_a_sample_tells_how_labels_come_about(monkeypatch):
+    from naysay.portfolio import trial
+
+    x, _, comp = labelled(400)
+    seen = []
+    monkeypatch.setattr(trial, "SAMPLE", 100)
+    monkeypatch.setattr(
+        trial.naming, "find", lambda comp, *rest: seen.append(len(comp)) or naming.Naming(UNIFORM, "uniform", {})
+    )
+    portfolio.fit(x, comp, budget=0.3)
+    assert seen == [100]

@@ -1,7 +1,7 @@
 """A portfolio of classifiers for tables and small images: judged, calibrated and mixed by complementary labels."""
 
 from naysay.portfolio.candidates import CANDIDATES, Candidate
-from naysay.portfolio.fit import Found, Tried, budget_for, fit
 from naysay.portfolio.mixture import Mixture, Part
+from naysay.portfolio.trial import Found, Tried, budget_for, fit
 
 __all__ = ["CANDIDATES", "Candidate", "Found", "Mixture", "Part", "Tried", "budget_for", "fit"]

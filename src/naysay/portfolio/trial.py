@@ -19,20 +19,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay import holdout
+from naysay import holdout, transition
 from naysay.augmentation import Sharing, share
 from naysay.bases import Base
 from naysay.bases.through import Floats, as_floats, softmax
+from naysay.errors import InputError
 from naysay.estimation import label_counts
 from naysay.portfolio import blend, naming
 from naysay.portfolio.candidates import Candidate, affordable
 from naysay.portfolio.mixture import Mixture, Part
 from naysay.portfolio.spaces import enter
+from naysay.seeds import stream
 
 Rows = NDArray[np.int64]
 Tell = Callable[[str], None]
 
 FOLDS, FEW_FOLDS, MANY = 5, 2, 20_000  # above so many rows two folds judge well enough
+SAMPLE = 5000  # labelled rows that tell how labels come about: more would only take longer
 SHARED = Sharing("dms", None, gamma="auto")
 
 
@@ -99,21 +102,12 @@ def fit(
     n, d = len(parts[0][0]), int(np.prod(x.shape[1:]))
     allowed = budget_for(len(labelled)) if budget is None else budget
     rows, left = affordable(allowed, n, d, given.shape[1], len(parts), x.ndim > 2)
-    counts = as_floats(label_counts(comp))[labelled]
-
-    def judge(row: Candidate, T: Floats) -> Tried:
-        return _try(row, x, given, T, parts, labelled, seed)
-
-    def quickly(T: Floats) -> Floats:
-        tried = [judge(row, T) for row in rows if row.quick] or [judge(rows[0], T)]
-        return blend.mix([one.p for one in tried], blend.weights([one.p for one in tried], given[labelled], T))
-
-    named = _naming(T, assume, given[labelled], counts, quickly)
+    named = _naming(T, assume, x, comp, [row for row in rows if row.quick] or rows[:1], seed)
     random = f", {named.noise:.0%} at random" if named.noise else ""
     tell(f"labels are taken to come about by {WORDS[named.how]}{random}; trying {len(rows)} candidates")
     tried = []
     for row in rows:
-        one = judge(row, named.T)
+        one = _try(row, x, given, named.T, parts, labelled, seed)
         tried.append(one)
         tell(f"{row.name}: loss {one.loss.mean():.4f} in {one.seconds:.1f} s")
     weights = blend.weights([one.p for one in tried], given[labelled], named.T)
@@ -136,16 +130,33 @@ WORDS = {
 }
 
 
-def _naming(T: Any, assume: str, comp: Floats, counts: Floats, quickly: naming.CrossFit) -> naming.Naming:
-    from naysay import transition
-
+def _naming(T: Any, assume: str, x: Any, comp: Tensor, quick: Sequence[Candidate], seed: int) -> naming.Naming:
+    """How labels come about: as given or assumed, or as the quick candidates find it among at most SAMPLE rows."""
+    n_classes = comp.shape[1]
     if T is not None:
         return naming.Naming(as_floats(torch.as_tensor(T)), "given", {})
     if assume == "uniform":
-        return naming.Naming(as_floats(transition.uniform(comp.shape[1])), "uniform", {})
+        return naming.Naming(as_floats(transition.uniform(n_classes)), "uniform", {})
     if assume == "popularity":
-        return naming.Naming(as_floats(transition.popularity(torch.from_numpy(comp))), "popularity", {})
-    return naming.find(comp, counts, quickly)
+        return naming.Naming(as_floats(transition.popularity(comp)), "popularity", {})
+    labelled = np.flatnonzero((comp.sum(1) > 0).numpy())
+    some = np.sort(stream(seed, "naming").permutation(labelled)[:SAMPLE])
+    few, rows = comp[torch.from_numpy(some)], x[some]
+    given, parts, every = few.double().numpy(), _parts(few, seed), np.arange(len(some))
+
+    def cross_fit(T: Floats) -> Floats:
+        found = [_try(row, rows, given, T, parts, every, seed).p for row in quick]
+        return blend.mix(found, blend.weights(found, given, T))
+
+    return naming.find(given, _counts(few), cross_fit)
+
+
+def _counts(comp: Tensor) -> Floats:
+    """How often each class is named in each row (n, K); a soft row, which nobody gave as labels, is as it is."""
+    try:
+        return as_floats(label_counts(comp))
+    except InputError:
+        return as_floats(comp)
 
 
 def _parts(comp: Tensor, seed: int) -> list[tuple[Rows, Rows]]:
