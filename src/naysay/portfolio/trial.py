@@ -1,7 +1,7 @@
 """The portfolio: many candidates, each judged by labels that it did not see, and one mixture of the best of them.
 
-    found = portfolio.fit(x, comp, seed=0)        # what was tried, what of it is kept, and by how much it counts
-    found.model.probabilities(rows)               # calibrated
+    found = portfolio.fit(x, comp, seed=0)               # what was tried, what of it is kept, and how much it counts
+    found.model.probabilities(found.model.logits(rows))  # calibrated
 
 1. How labels come about is found with the quick candidates (`naming`), unless it is given.
 2. Every candidate that the budget affords is cross-fitted: trained without each part of the labels in turn.
@@ -22,7 +22,7 @@ from torch import Tensor
 from naysay import holdout, transition
 from naysay.augmentation import Sharing, share
 from naysay.bases import Base
-from naysay.bases.through import Floats, as_floats, softmax
+from naysay.bases.through import LEAST, Floats, as_floats, softmax
 from naysay.errors import InputError
 from naysay.estimation import label_counts
 from naysay.portfolio import blend, naming
@@ -102,6 +102,7 @@ def fit(
     n, d = len(parts[0][0]), int(np.prod(x.shape[1:]))
     allowed = budget_for(len(labelled)) if budget is None else budget
     rows, left = affordable(allowed, n, d, given.shape[1], len(parts), x.ndim > 2)
+    tell("finding how labels come about")
     named = _naming(T, assume, x, comp, [row for row in rows if row.quick] or rows[:1], seed)
     random = f", {named.noise:.0%} at random" if named.noise else ""
     tell(f"labels are taken to come about by {WORDS[named.how]}{random}; trying {len(rows)} candidates")
@@ -112,11 +113,13 @@ def fit(
         tell(f"{row.name}: loss {one.loss.mean():.4f} in {one.seconds:.1f} s")
     weights = blend.weights([one.p for one in tried], given[labelled], named.T)
     p = blend.mix([one.p for one in tried], weights)
+    offsets = _offsets(p, class_shares)
+    p = softmax(np.log(np.maximum(p, LEAST)) + offsets)
     kept = [(one, float(weight)) for one, weight in zip(tried, weights, strict=True) if weight > 0]
     tell("training " + ", ".join(one.row.name for one, _ in kept) + " on all rows")
     fitted = tuple(_part(one, x, given, named.T, seed) for one, _ in kept)
     by = np.array([weight for _, weight in kept])
-    model = Mixture(fitted, by / by.sum(), _offsets(p, class_shares), x.shape[1:], 1 / (len(labelled) + 1))
+    model = Mixture(fitted, by / by.sum(), offsets, x.shape[1:], 1 / (len(labelled) + 1))
     seconds = time.perf_counter() - started
     loss, missed = blend.loss_of(p, given[labelled], named.T), tuple(row.name for row in left)
     return Found(tuple(tried), weights, missed, named, labelled, p, loss, model, len(parts), seconds)

@@ -129,15 +129,18 @@ def attempt(scheme: str, models: Sequence[Model], near: EstimatedT | None) -> At
     return Attempt(scheme, tuple(models), *selection.calibrated_scel(named), selection.pool(right), accuracy, seconds)
 
 
-def told(predicted: Tensor, comp: Tensor, T: Tensor | None, near: EstimatedT | None) -> Accuracy:
+def told(
+    predicted: Tensor, comp: Tensor, T: Tensor | None, near: EstimatedT | None, assumed: str = ASSUMED
+) -> Accuracy:
     """What may be said of the accuracy of predictions (n,) by labels `comp` (n, K) that come about by T.
 
-    near: what neighbours say of all labels, by which it is told whether the accuracy can be.
+    near: what neighbours say of all labels, by which it is told whether the accuracy can be; assumed: why it cannot
+    where T is not theirs.
     """
     by_T = near if near is not None and near.told and T is not None and torch.equal(T, near.T) else None
     tested = None if near is None else near.even if by_T is None else near.follows
     if T is not None and by_T is None:  # popularity: what neighbours said tests the T they show, and even naming
-        return Accuracy(None, None, math.nan, math.nan, ASSUMED)
+        return Accuracy(None, None, math.nan, math.nan, assumed)
     return estimate_accuracy(predicted, comp, by_T, rejected=tested)
 
 

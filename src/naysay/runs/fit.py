@@ -148,13 +148,12 @@ def _mixed(
     started: float,
 ) -> Fitted:
     """The run whose model is a mixture of what the portfolio holds."""
-    tried = mixed.try_all(data, settings, near, tell, processes)
-    uneven = tried.naming.how != "uniform"
-    T = torch.from_numpy(tried.naming.T)
-    judged_by = near.T if near is not None and settings.assume != "uniform" else T if uneven else None
+    tried = mixed.try_all(data, settings, near, tell)
+    by_neighbors = near is not None and settings.assume != "uniform"
+    judged_by = near.T if near is not None and by_neighbors else mixed.named_by(tried)
     attempts = mixed.attempts(tried, data.comp, judged_by, found.neighborhood)
-    best = mixed.recommended(found, attempts)
-    choice = selection.lead({one.name: (one.loss, one.estimate) for one in attempts}, best)
+    estimates = {one.name: (one.loss, one.estimate) for one in attempts}
+    choice = selection.lead(estimates, mixed.name_of_kept(attempts))
     kept = mixed.kept(tried, data, space, settings, oracle)
     held, folds, seconds = torch.from_numpy(tried.rows), tried.folds, time.perf_counter() - started
     rest = (held, mixed.seen(folds), folds, seconds, processes.size, tried.left)

@@ -5,6 +5,7 @@ not see the labels that judge them (`naysay.portfolio`).
 """
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,23 +13,26 @@ import torch
 from torch import Tensor
 
 from naysay import holdout, neighbors, portfolio, selection, shares
-from naysay.audit import Audit
 from naysay.augmentation import share
 from naysay.estimation import Estimate as EstimatedT
 from naysay.features import Space
-from naysay.processes import Processes
 from naysay.reading import Labelled, Oracle
 from naysay.runs.attempt import Attempt, Ground, Model, told, usable
 from naysay.runs.settings import Settings
 from naysay.selection import Estimate
 
+Tell = Callable[[str], None]
 MIXTURE = "mixture"
 
 
+# where models alone tell how labels come about, and no test of it is at hand
+BY_MODELS = "how labels come about is told by the models alone, and nothing else shows that it is so"
+
+
 def try_all(
-    data: Labelled, settings: Settings, near: EstimatedT | None, tell: Any, processes: Processes
+    data: Labelled, settings: Settings, near: EstimatedT | None, tell: Callable[[str], None]
 ) -> portfolio.Found:
-    """What the portfolio finds; several processes all do the same, and the first one's is told."""
+    """What the portfolio finds."""
     known = shares.read(settings.sharing.class_shares, len(data.classes))
     return portfolio.fit(
         data.items.x,
@@ -54,7 +58,9 @@ def attempts(
         error = float(rows.std()) / len(rows) ** 0.5
         right = selection.ure_accuracy(predicted, given, usable(judged_by))
         by_labels = Estimate("scel", float(rows.mean()), error, rows)
-        return Attempt(name, (), by_labels, factor, right, told(predicted, given, judged_by, near), seconds, weight)
+        return Attempt(
+            name, (), by_labels, factor, right, told(predicted, given, judged_by, near, BY_MODELS), seconds, weight
+        )
 
     tried = [
         judged(one.row.name, one.p, one.loss, one.factor, one.seconds, float(weight))
@@ -73,10 +79,15 @@ def kept(found: portfolio.Found, data: Labelled, space: Space, settings: Setting
     k = min(5, len(data.comp) - 1)
     graph = neighbors.build(space.features, k, settings.sharing.method, space.metric)  # to show examples by
     shared, report = share(None, data.comp, settings.sharing_by("none"))
-    T = torch.from_numpy(found.naming.T)
-    ground = Ground(part, graph, None, None if found.naming.how == "uniform" else T)
+    ground = Ground(part, graph, None, named_by(found))
     figures = _against(oracle, found)
     return Model(ground, shared, report, None, found.model, (figures,), {}, time.perf_counter() - started)
+
+
+def named_by(found: portfolio.Found) -> Tensor | None:
+    """How labels come about, as the models found it; None is every wrong class alike."""
+    even = found.naming.how == "uniform" and not found.naming.noise
+    return None if even else torch.from_numpy(found.naming.T)
 
 
 def _against(oracle: Oracle | None, found: portfolio.Found) -> dict[str, float]:
@@ -92,7 +103,7 @@ def _against(oracle: Oracle | None, found: portfolio.Found) -> dict[str, float]:
     return {"test_accuracy": float((predicted[known] == true[known]).mean())} if known.any() else {}
 
 
-def recommended(audit: Audit, tried: tuple[Attempt, ...]) -> str:
+def name_of_kept(tried: tuple[Attempt, ...]) -> str:
     """What is kept: the mixture, or the one candidate that makes it up."""
     return next((one.name for one in tried if one.name == MIXTURE), max(tried, key=lambda one: one.weight or 0.0).name)
 
