@@ -88,7 +88,8 @@ def test_own_labels_that_are_never_wrong_rule_their_class_out_and_noisy_ones_do_
     )
     assert sure.gather(1, named[:, None]).max() < 0.005
     # noise of 1 / K says nothing: the label names the true class about as often as any
-    assert 0.1 < unsure.gather(1, named[:, None]).min() and unsure.max() < 0.3
+    assert unsure.gather(1, named[:, None]).min() > 0.1
+    assert unsure.max() < 0.3
 
 
 def test_offsets_bring_targets_to_the_class_shares(data):
@@ -195,5 +196,6 @@ def test_evenness_is_the_part_of_the_classes_that_are_met():
 
 def test_a_square_is_cut_out_where_it_is_said():
     x = cut_out(torch.ones(2, 3, 8, 8), torch.tensor([[0.5, 0.5], [0.0, 0.99]]), 4)
-    assert float((x[0] == 0).sum()) == 3 * 16 and not x[0, :, 2:6, 2:6].any()
-    assert float((x[1] == 0).sum()) == 3 * 2 * 3 and not x[1, :, :2, 5:].any()  # what lies outside is not there
+    assert not x[0, :, 2:6, 2:6].any()
+    assert not x[1, :, :2, 5:].any()
+    assert (x == 0).sum((1, 2, 3)).tolist() == [3 * 16, 3 * 2 * 3]  # what lies outside is not there

@@ -172,12 +172,12 @@ class Consistent(Plain):
 
     def renew(self, space: Tensor) -> None:
         """Share the own labels among neighbours in the space."""
-        from naysay import augment  # a later stage, which this recipe calls when it runs
+        import naysay  # sharing is a later stage, which this recipe calls when it runs
 
         with warnings.catch_warnings():
             # gamma is 1, the paper's setting for unit vectors: that it weighs neighbours almost alike is wanted here
             warnings.filterwarnings("ignore", message="gamma=1 does not suit")
-            Z = augment(space, self.comp, "dms", n_neighbors=None).to(self.x.device)
+            Z = naysay.augment(space, self.comp, "dms", n_neighbors=None).to(self.x.device)
         posterior = shares.find(Z, self.comp, self.class_shares, self.T).posterior(Z)
         self.shared.copy_(posterior.clamp_min(LEAST).log())
         self.processes.copy_first_([self.shared])
