@@ -1,15 +1,23 @@
 """The recipe consistent: its targets obey their formula, it resumes bit for bit, and it beats plain training."""
 
+import dataclasses
+import json
 import warnings
 
+import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from naysay import labels, shares, transition
+from naysay.cli import app
 from naysay.errors import InputError
+from naysay.estimators import ComplementaryClassifier
 from naysay.learning import Predictor, Task, configure, recipes, train
 from naysay.learning.recipes.consistent import count_labels, evenness, popularity
 from naysay.learning.views import cut_out
+from naysay.processes import ALONE, Processes
+from naysay.runs import Run
 
 K, SIDE = 5, 12
 SMALL = {
@@ -51,7 +59,7 @@ def build(data, **changes):
     x, comp, *_ = data
     learner = recipes.build(Task(configure("consistent", **{**SMALL, **changes}), x, comp))
     learner.train()
-    for epoch in (0, learner.settings.first):
+    for epoch in (0, learner.first):
         learner.before_epoch(epoch)
     return learner
 
@@ -158,6 +166,18 @@ def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(data, tmp_p
     assert torch.equal(kept.logits(x_test), whole.predictor.logits(x_test))
 
 
+def test_the_parts_of_several_processes_make_the_loss_of_one(data):
+    learner, order = build(data, mixup=0.0), torch.arange(10)
+    draws = learner.draw(0, order)
+
+    def loss(processes):
+        learner.processes = processes
+        return learner(order, processes.part(draws))[0]
+
+    halves = [loss(Processes(rank, 2, rank, 2)) for rank in range(2)]
+    torch.testing.assert_close(sum(halves) / 2, loss(ALONE))
+
+
 def test_every_epoch_tells_coverage_agreement_evenness_and_noise(data):
     trained = train(configure("consistent", **SMALL, class_shares="even"), *data[:2], progress=False, device="cpu")
     for epoch in trained.history:
@@ -170,8 +190,6 @@ def test_what_it_cannot_learn_from_is_refused_in_a_sentence(data):
         train(configure("consistent", **{**SMALL, "model": "mlp", "crop": 0}), torch.rand(200, 8), comp, device="cpu")
     with pytest.raises(InputError, match="must be as large; got images of 12 x 12 pixels and views of 8"):
         train(configure("consistent", **SMALL, view={"size": 8}), data[0], comp, device="cpu")
-    with pytest.raises(InputError, match="first must be below epochs; got 9 of 6"):
-        train(configure("consistent", **{**SMALL, "first": 9}), data[0], comp, device="cpu")
     for wrong, text in (
         ({"noise": 1.5}, "noise must be a share of the labels"),
         ({"weak": 2.0}, "weak must be between 0 and 1"),
@@ -199,3 +217,56 @@ def test_a_square_is_cut_out_where_it_is_said():
     assert not x[0, :, 2:6, 2:6].any()
     assert not x[1, :, :2, 5:].any()
     assert (x == 0).sum((1, 2, 3)).tolist() == [3 * 16, 3 * 2 * 3]  # what lies outside is not there
+
+
+def test_flips_average_an_image_and_its_mirror_image(data):
+    x, comp, x_test, _ = data
+    one = train(configure("plain", model="lenet", epochs=1), x, comp, progress=False, device="cpu").predictor
+    mirrored = one.logits(x_test.flip(2))
+    torch.testing.assert_close(dataclasses.replace(one, flips=True).logits(x_test), (one.logits(x_test) + mirrored) / 2)
+    table = train(configure("plain", epochs=1), torch.rand(200, 4), comp, progress=False, device="cpu").predictor
+    with pytest.raises(InputError, match="flips are for images"):
+        dataclasses.replace(table, flips=True).logits(torch.rand(2, 4))
+
+
+def test_the_command_learns_by_the_recipe_and_its_report_shows_the_targets(data, tmp_path):
+    x, comp, x_test, _ = data
+    ids, named = np.arange(200).astype(str), np.array([f"class {k}" for k in comp.argmax(1)])
+    np.savez(tmp_path / "images.npz", x=x.numpy(), ids=ids, **{"not": named})
+    np.savez(tmp_path / "more.npz", x=x_test.numpy(), ids=ids)
+    run = tmp_path / "run"
+    asked = f"fit {tmp_path}/images.npz --id ids --features x --label not --recipe consistent --model lenet --epochs 3"
+    told = CliRunner().invoke(app, f"{asked} --class-shares even --no-refit --quiet --out {run}".split())
+    assert told.exit_code == 0, told.output
+    config = json.loads((run / "run.json").read_text())["settings"]["config"]
+    assert (config["recipe"], config["options"]["class_shares"]) == ("consistent", "even")
+    epochs = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    assert [line["coverage"] >= 0 for line in epochs if line["kind"] == "epoch"] == [True] * 3
+    assert "Targets of the student" in (run / "report.html").read_text()
+    predict = f"predict {run} {tmp_path}/more.npz --flips --out {tmp_path}/p.csv".split()
+    assert CliRunner().invoke(app, predict).exit_code == 0
+    predictor = dataclasses.replace(Run.load(run).predictor, flips=True)
+    first = (tmp_path / "p.csv").read_text().splitlines()[1].split(",")
+    wanted = predictor.probabilities(predictor.logits(x_test[:1])).tolist()[0]
+    assert [float(p) for p in first[2:]] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_recipe_that_shares_labels_itself_takes_no_scheme(data, tmp_path):
+    np.savez(tmp_path / "images.npz", x=data[0].numpy(), ids=np.arange(200).astype(str), **{"not": np.arange(200) % 3})
+    asked = f"fit {tmp_path}/images.npz --id ids --features x --label not --recipe consistent --out {tmp_path}/run"
+    told = CliRunner().invoke(app, f"{asked} --scheme dms".split())
+    assert told.exit_code == 2
+    assert "shares labels itself, so that the scheme must be none; got dms" in told.output
+
+
+def test_the_classifier_learns_by_the_recipe(data):
+    x, comp, x_test, y_true = data
+    classifier = ComplementaryClassifier(
+        recipe="consistent", model="lenet", epochs=6, batch_size=25, class_shares="even"
+    )
+    classifier.fit(x.numpy(), comp.argmax(1).numpy())
+    assert classifier.predictor_.config.recipe == "consistent"
+    assert classifier.predictor_.config.learning_rate == 5e-4  # the recipe's, as none was asked for
+    assert classifier.predict(x_test.numpy()).shape == y_true.shape
+    with pytest.raises(InputError, match="starts from the weights of an encoder's file; got a function"):
+        ComplementaryClassifier(recipe="consistent", encoder=lambda X: X).fit(x.numpy(), comp.argmax(1).numpy())

@@ -24,6 +24,7 @@ FOLDS = "Parts of the labels that are held out in turn; 1: a share alone. Else 5
 HELD_OUT = "The share of labels kept back for judging, where it is one part; else 0.1."
 APART = "Make the space (standardising, components) from training items alone, without those held out."
 NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
+RECIPE = "consistent learns images from --encoder's weights with a teacher, stronger views and labels shared again."
 SEED = "All randomness comes from this number; else 0, or the config's."
 ESTIMATED = (
     "Estimated accuracy and loss come from complementary labels alone, ± one standard error: compare by them, do not "
@@ -66,6 +67,7 @@ def fit(
     folds: Annotated[int | None, o.training("--folds", None, FOLDS)] = None,
     no_refit: Annotated[bool, o.training("--no-refit", None, NO_REFIT)] = False,
     apart: Annotated[bool, o.training("--apart", None, APART)] = False,
+    recipe: Annotated[str, o.training("--recipe", "plain|consistent", RECIPE)] = "plain",
     fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
     config: Annotated[Path | None, o.training("--config", "FILE", CONFIG)] = None,
     seed: Annotated[int | None, o.option(None, "--seed", None, SEED)] = None,
@@ -92,6 +94,8 @@ def fit(
           --labels votes.csv --item item --label not --annotator worker --out RUN
       naysay fit photos/ --labels votes.csv --classes cat,dog,bird \
           --model lenet --out RUN
+      naysay fit photos/ --labels votes.csv --encoder weights.safetensors \
+          --recipe consistent --class-shares even --out RUN
       naysay fit digits --transition biased-weak --out RUN
 
     RUN then holds the model, run.json, records.jsonl, audit.json and
@@ -104,7 +108,8 @@ def fit(
     from naysay.reading import read
 
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
-    schemes = runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
+    usual = ("none",) if recipe == "consistent" else runs.AUTO  # which shares labels itself
+    schemes = usual if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
     how = Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma))
     o.check_class_shares(class_shares)
     weights = None if encoder is None else str(encoder)
@@ -139,6 +144,7 @@ def fit(
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
     """The training settings: a file's, or defaults that suit the number of rows; what was asked for by flags wins."""
     from naysay.learning import Config
+    from naysay.learning.recipes import configure
     from naysay.runs.settings import batch_size_for, epochs_within_budget
 
     names = ("loss", "model", "epochs", "learning_rate", "seed")
@@ -147,6 +153,11 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
         if asked["encoder"] is None:
             raise InputError("--fine-tune starts the model from an encoder's weights: pass --encoder FILE too.")
         given = {"model": "resnet18", **given, "encoder": str(asked["encoder"])}
+    if asked["recipe"] != "plain":
+        start = {} if asked["encoder"] is None else {"encoder": str(asked["encoder"])}
+        if asked["config"] is not None:
+            raise InputError("--recipe and --config cannot both be given: name the recipe in the file, as recipe.")
+        return configure(asked["recipe"], **start, **given)
     if asked["config"] is not None:
         return replace(Config.from_file(asked["config"]), **given)
     return Config(**{"epochs": epochs_within_budget(n_rows), "batch_size": batch_size_for(n_rows), **given})

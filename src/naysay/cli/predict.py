@@ -1,6 +1,7 @@
 """`naysay predict`: classes and probabilities of new items, from a run folder."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,9 @@ def predict(
     *,
     out: Annotated[Path, o.output("--out", "FILE", "A .csv or .parquet file to write.")],
     id: Annotated[str | None, o.items("--id", "COLUMN", "The column of item ids; else the one used in fit.")] = None,
+    flips: Annotated[
+        bool, o.items("--flips", None, "Average each image with its mirror image; twice the time.")
+    ] = False,
     folder: o.Folder = None,
     force: o.Force = False,
     json: o.Json = False,
@@ -42,6 +46,8 @@ def predict(
 
     with new_file(out, force, TABLES) as unfinished:
         trained = Run.load(run)
+        if flips:
+            trained = replace(trained, predictor=replace(trained.predictor, flips=True))
         count = write_table(unfinished, out, _predicted(trained, data, _blocks(trained, data, id, folder, quiet)))
     if json:
         say_json({"predictions": str(out), "rows": count, "classes": list(trained.classes)})

@@ -6,6 +6,7 @@ complementary labels what LabelSpreading is for ordinary ones.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -18,11 +19,12 @@ from naysay import losses, neighbors, selection, shares
 from naysay.augmentation import Sharing, share
 from naysay.augmentation.weights import by_rank
 from naysay.decoding import NeighborDecoder, choose_k
-from naysay.errors import unknown
+from naysay.errors import InputError, unknown
 from naysay.estimation import estimate_transition
 from naysay.estimators.encoding import encode, encode_for
 from naysay.features import find_space
-from naysay.learning import Config, Predictor, train
+from naysay.learning import Config, Predictor, configure, train
+from naysay.learning.recipes import get as get_recipe
 from naysay.statistics import Counts, above_ceiling
 from naysay.transition import popularity, validate
 
@@ -110,13 +112,15 @@ class ComplementaryClassifier(_Complementary):
     """Fits on labels that say what rows are not; predicts what they are.
 
     loss: a name of `naysay.losses.LOSSES`. scheme: how labels are shared first (none, rss, rms, dss, dms). encoder:
-    None (standardised columns, or pixels) or a callable X -> (n, d) that gives the features in which neighbours are
-    looked up. model: a name of `naysay.models.MODELS`.
+    None (standardised columns, or pixels), a callable X -> (n, d), or an encoder's file: the features in which
+    neighbours are looked up. model: a name of `naysay.models.MODELS`.
     class_shares: how common the classes are, "even" or K shares: labels that favour some classes are corrected by it
     (`naysay.shares`), and are then uniform to the loss. transition: how classes turn into labels, T (K, K),
     "popularity", "estimated" by neighbours, or None: uniform. classes: all classes, when the labels may not name each
-    of them. n_neighbors: None takes as many as the classes are large enough for, at most 64. The rest: see
-    `naysay.augment` and `naysay.learning.Config`.
+    of them. recipe: plain, or consistent for uint8 images (`naysay.learning.recipes`): it shares labels itself, starts
+    from the encoder file that `encoder` names, and what is left at its default here is the recipe's own. n_neighbors:
+    None takes as many as the classes are large enough for, at most 64. The rest: see `naysay.augment` and
+    `naysay.learning.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
     """
@@ -125,7 +129,7 @@ class ComplementaryClassifier(_Complementary):
         self,
         loss: str = "scl-nl",
         scheme: str = "dms",
-        encoder: Callable[[Any], Any] | None = None,
+        encoder: Callable[[Any], Any] | str | None = None,
         model: str = "mlp",
         *,
         n_neighbors: int | None = None,
@@ -134,6 +138,7 @@ class ComplementaryClassifier(_Complementary):
         transition: Any = None,
         class_shares: Any = None,
         classes: Sequence[Any] | None = None,
+        recipe: str = "plain",
         epochs: int = 30,
         batch_size: int = 64,
         learning_rate: float = 3e-3,
@@ -150,6 +155,7 @@ class ComplementaryClassifier(_Complementary):
         self.transition = transition
         self.class_shares = class_shares
         self.classes = classes
+        self.recipe = recipe
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -163,19 +169,31 @@ class ComplementaryClassifier(_Complementary):
 
         def features() -> Any:
             kind = "standardised" if X.ndim == 2 else "raw"
-            return find_space(X, kind).features if self.encoder is None else self.encoder(X)
+            return self.encoder(X) if callable(self.encoder) else find_space(X, kind, self.encoder).features
 
         T = self._find_transition(comp, features)
         corrected = None if self.class_shares is None else T
         sharing = Sharing(self.scheme, self.n_neighbors, self.alpha, self.gamma).within(*comp.shape)
         sharing = replace(sharing, class_shares=_shares_of(self.classes_, self.class_shares), transition=corrected)
-        if sharing.total:
+        if sharing.total and not get_recipe(self.recipe).shares:
             comp, _ = share(features(), comp, sharing)
             T = None if sharing.corrects else T  # corrected labels are uniform ones
-        names = ("loss", "model", "epochs", "batch_size", "learning_rate", "weight_decay")
-        config = Config(**{name: getattr(self, name) for name in names}, seed=self.random_state)
-        self.predictor_: Predictor = train(config, X, comp, T=T).predictor
+        self.predictor_: Predictor = train(self._config(), X, comp, T=T).predictor
         return self
+
+    def _config(self) -> Config:
+        """The settings of training; those left at their defaults are the recipe's own."""
+        names = ("loss", "model", "epochs", "batch_size", "learning_rate", "weight_decay")
+        given = {name: getattr(self, name) for name in names}
+        if not get_recipe(self.recipe).shares:
+            return Config(**given, recipe=self.recipe, seed=self.random_state)
+        if callable(self.encoder):
+            got = type(self.encoder).__name__
+            raise InputError(f"the recipe {self.recipe} starts from the weights of an encoder's file; got a {got}.")
+        usual = signature(type(self)).parameters
+        changed = {name: value for name, value in given.items() if value != usual[name].default}
+        told = {"class_shares": _shares_of(self.classes_, self.class_shares), "encoder": self.encoder}
+        return configure(self.recipe, **changed, **told, seed=self.random_state)
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Scores (n, K), logits where the loss has them; with two classes, as scikit-learn has it, one (n,)."""

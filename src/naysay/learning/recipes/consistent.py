@@ -50,7 +50,7 @@ class Options:
 
     class_shares: Any = None  # how common classes are, "even" or K numbers; None: targets are not aligned
     renewals: int = 4  # times that labels are shared again, in the teacher's space, evenly over the run
-    first: int = 3  # epochs that learn shared labels before the teacher has a say
+    first: int = 3  # epochs that learn shared labels before the teacher has a say; at most a third of the run
     trust: float = 1.0  # a, the power of the teacher's prediction
     shared: float = 0.2  # b, the power of the shared labels' posterior beside the teacher
     own: float = 1.0  # the weight of the likelihood of own labels; 0 leaves them out of the targets too
@@ -64,6 +64,9 @@ class Options:
     def __post_init__(self) -> None:
         refuse_non_numbers(self)
         object.__setattr__(self, "view", checked_view(self.view))
+        if self.class_shares is not None and not isinstance(self.class_shares, str):
+            # as JSON gives them back, so that a run's settings are known again
+            object.__setattr__(self, "class_shares", shares.as_floats(self.class_shares).tolist())
         if self.noise is not None and not (isinstance(self.noise, Real) and 0 <= self.noise < 1):
             raise InputError(
                 f"noise must be a share of the labels, at least 0 and below 1, or None; got {self.noise!r}."
@@ -99,8 +102,7 @@ class Consistent(Plain):
             )
         options: Options = ROW.read_options(task.config)
         self.settings = options
-        if options.first >= self.config.epochs:
-            raise InputError(f"first must be below epochs; got {options.first} of {self.config.epochs}.")
+        self.first = min(options.first, self.config.epochs // 3)
         self.student = copy.deepcopy(self.model)
         self.model.requires_grad_(False)
         n_classes, n, device = self.comp.shape[1], len(self.x), self.x.device
@@ -131,9 +133,9 @@ class Consistent(Plain):
         options = self.settings
         if epoch == 0 or epoch in self.renewed_at():
             self.renew(self.space(epoch))
-        if epoch == options.first:
+        if epoch == self.first:
             self.move_teacher(1.0)
-        alone = epoch < options.first
+        alone = epoch < self.first
         own = float(options.own > 0)
         self.powers.copy_(torch.tensor([0.0, 1.0, 0.0] if alone else [options.trust, options.shared, own]))
         self.learn_from_last_epoch(alone)
@@ -288,4 +290,5 @@ ROW = Recipe(
         "precision": "auto",
     },
     unused=("loss", "eps"),
+    shares=True,
 )
