@@ -257,6 +257,10 @@ def test_a_recipe_that_shares_labels_itself_takes_no_scheme(data, tmp_path):
     told = CliRunner().invoke(app, f"{asked} --scheme dms".split())
     assert told.exit_code == 2
     assert "shares labels itself, so that the scheme must be none; got dms" in told.output
+    (tmp_path / "config.toml").write_text('recipe = "consistent"\nmodel = "lenet"\nepochs = 1\n[options]\nown = 0.0\n')
+    in_file = asked.replace("--recipe consistent", f"--config {tmp_path}/config.toml --no-refit --quiet")
+    assert CliRunner().invoke(app, in_file.split()).exit_code == 0
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["config"]["options"]["own"] == 0
 
 
 def test_the_classifier_learns_by_the_recipe(data):

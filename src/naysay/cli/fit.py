@@ -104,17 +104,19 @@ def fit(
     asked = locals()
     from naysay import runs
     from naysay.augmentation import Sharing
+    from naysay.learning import RECIPES
     from naysay.processes import join, one_voice
     from naysay.reading import read
 
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
-    usual = ("none",) if recipe == "consistent" else runs.AUTO  # which shares labels itself
+    first = training_config(asked, 1)
+    usual = ("none",) if RECIPES[first.recipe].shares else runs.AUTO
     schemes = usual if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
     how = Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma))
     o.check_class_shares(class_shares)
     weights = None if encoder is None else str(encoder)
     settings = runs.Settings(
-        training_config(asked, 1),
+        first,
         schemes,
         how,
         held_out=held_out,

@@ -74,7 +74,7 @@ class Options:
         for name in ("weak", "mixup", "cutout"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} must be between 0 and 1; got {getattr(self, name)}.")
-        for name in ("renewals", "first", "trust", "shared", "own", "memory"):
+        for name in ("trust", "shared", "own", "memory"):
             if getattr(self, name) < 0 or (name == "memory" and self.memory == 0):
                 above = "above" if name == "memory" else "at least"
                 raise InputError(f"{name} must be {above} 0; got {getattr(self, name)}.")
