@@ -58,7 +58,9 @@ def config(values: Mapping[str, Value], encoder: str | None = None) -> Config:
     settings: dict[str, Any] = {name: values[name] for name in TRAINING if name in values}
     if "recipe" not in values:
         return Config(**settings, encoder=encoder)
-    own = {name: values[name] for name in RECIPE if name in values and name != "recipe"}
+    own: dict[str, Any] = {name: values[name] for name in RECIPE if name in values and name not in ("recipe", "scale")}
+    if "scale" in values:
+        own["view"] = {"scale": [values["scale"], 1.0]}
     class_shares = "even" if values["correction"] == "even" else None
     return configure(str(values["recipe"]), **settings, **own, class_shares=class_shares, encoder=encoder)
 

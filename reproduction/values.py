@@ -52,6 +52,7 @@ RECIPE: Kinds = {
     "memory": (float,),
     "weak": (float,),
     "mixup": (float,),
+    "scale": (float,),  # the least part of the image's area that a strong view shows
 }
 _SHARING: Kinds = {"sharing": ("original", "explicit"), "n_train": (int, "all")}
 _JUDGED: Kinds = {"inputs": ("images", "features"), "held_out": (float,), "criterion": (str,), "fine_tune": (bool,)}
