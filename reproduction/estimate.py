@@ -93,7 +93,9 @@ def _probed(experiment: str, values: Mapping[str, Value], threads: int | None) -
     its = config(values)
     with engine.start("local", workers=0, threads=threads):
         step, look = _probe(its.model, its.batch_size, its.precision, _shape(values), len(entry.classes))
-    looked_at = _rows(values) + entry.n_test if experiment == "sharing" else entry.n_train * float(values["held_out"])
+    looked_at = (
+        _rows(values) + entry.n_test if experiment == "sharing" else entry.n_train * float(values.get("held_out", 0))
+    )
     return its.epochs * (_rows(values) * step + looked_at * look)
 
 

@@ -1,7 +1,8 @@
-"""The four kinds of run: from values to figures. Each is a function of `EXPERIMENTS`, by the name that specs call it.
+"""The five kinds of run: from values to figures. Each is a function of `EXPERIMENTS`, by the name that specs call it.
 
     sharing      how labels are shared by training alone (Lin et al. 2023, sections 3 and 4)
     classifier   trained on complementary labels, augmented or not (section 6)
+    consistent   trained by the recipe of that name, which shares labels itself, on all images
     augmented    what sharing makes of the labels, before anything is trained
     decoding     classification without training (the baseline of section 6)
 
@@ -11,8 +12,9 @@ for `correction = "oracle"`, a ceiling.
 
 import functools
 import math
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -23,12 +25,13 @@ from naysay import metrics, neighbors, selection, transition
 from naysay.augmentation import augment
 from naysay.decoding import choose_k
 from naysay.holdout import Prepared, prepare
-from naysay.learning import Config, train
+from naysay.learning import Config, Snapshot, configure, train
 from naysay.neighbors import Graph
 from reproduction import correction, sets
 from reproduction.sets import Place
-from reproduction.values import AUGMENTATION, LABELS, TRAINING, Value
+from reproduction.values import AUGMENTATION, LABELS, RECIPE, TRAINING, Value
 
+LOOKS = 20  # at the test set, for the curve of a recipe
 # the figures of a sharing run, as training's observer names them
 OBSERVED = (
     "train_accuracy",
@@ -53,7 +56,13 @@ class Result:
 def config(values: Mapping[str, Value], encoder: str | None = None) -> Config:
     """The training settings among a run's values."""
     settings: dict[str, Any] = {name: values[name] for name in TRAINING if name in values}
-    return Config(**settings, encoder=encoder)
+    if "recipe" not in values:
+        return Config(**settings, encoder=encoder)
+    own: dict[str, Any] = {name: values[name] for name in RECIPE if name in values and name not in ("recipe", "scale")}
+    if "scale" in values:
+        own["view"] = {"scale": [values["scale"], 1.0]}
+    class_shares = "even" if values["correction"] == "even" else None
+    return configure(str(values["recipe"]), **settings, **own, class_shares=class_shares, encoder=encoder)
 
 
 def sharing(values: Mapping[str, Value], place: Place) -> Result:
@@ -111,6 +120,31 @@ def classifier(values: Mapping[str, Value], place: Place) -> Result:
     return Result(figures, encoder=sets.encoder_card(name, place) if start else None)
 
 
+def consistent(values: Mapping[str, Value], place: Place) -> Result:
+    """The last epoch's figures, and the test accuracy against the minutes; a flipped copy of each image is averaged.
+
+    All images are trained on, none held out, as nothing is chosen in the run; the test set is looked at for the curve.
+    """
+    name, started = str(values["dataset"]), time.perf_counter()
+    images, comp = sets.images(name, place), sets.complementary(name, int(values["seed"]), place)
+    its = config(values, str(sets.encoder_file(name, place)) if values.get("fine_tune") else None)
+    every = max(1, its.epochs // LOOKS)
+
+    def look(snapshot: Snapshot) -> dict[str, float]:
+        minutes = (time.perf_counter() - started) / 60
+        if snapshot.epoch % every and not snapshot.last:
+            return {}
+        one, both = (replace(snapshot.predictor, flips=flips).predict(images.x_test) for flips in (False, its.flip))
+        seen = {"minutes": minutes, "test_accuracy": metrics.oracle_accuracy(both, images.y_test)}
+        return {**seen, "unflipped_test_accuracy": metrics.oracle_accuracy(one, images.y_test)}
+
+    trained = train(its, images.x, comp, observers=[look], progress=False)
+    told = ("epoch", "minutes", "test_accuracy", "coverage", "agreement", "evenness", "noise")
+    history = [{key: line[key] for key in told} for line in trained.history if "minutes" in line]
+    figures = {key: trained.last_figures[key] for key in ("test_accuracy", "unflipped_test_accuracy", "minutes")}
+    return Result(figures, history, sets.encoder_card(name, place) if values.get("fine_tune") else None)
+
+
 def augmented(values: Mapping[str, Value], place: Place) -> Result:
     """Of the labels of all training images: how often they tell the class, and how much of them is wrong.
 
@@ -161,7 +195,13 @@ def decoding(values: Mapping[str, Value], place: Place) -> Result:
 
 
 EXPERIMENTS: Mapping[str, Callable[[Mapping[str, Value], Place], Result]] = MappingProxyType(
-    {"sharing": sharing, "classifier": classifier, "augmented": augmented, "decoding": decoding}
+    {
+        "sharing": sharing,
+        "classifier": classifier,
+        "consistent": consistent,
+        "augmented": augmented,
+        "decoding": decoding,
+    }
 )
 
 

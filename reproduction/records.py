@@ -1,6 +1,6 @@
 """A run becomes a record: one line of `<results>/<experiment>.jsonl` with values, figures, and where they come from.
 
-    {"key", "experiment", "values", "version" (by part, `versions`), "figures", "history" (sharing only), "seconds",
+    {"key", "experiment", "values", "version" (by part, `versions`), "figures", "history" (by epoch), "seconds",
      "data": {"name", "hash", "simulated", "note"}, "encoder": {"name", "hash"} or null,
      "environment": versions, hardware, date}
 

@@ -55,6 +55,7 @@ NAMES = (
     "check-gamma",
     "tab-shares",
     "check-shares",
+    "tab-recipe",
 )
 KINDS = ("table", "figure")
 TEXTS, TABLES = ("kind", "title", "source", "experiment"), ("values", "origin", "show")  # what every spec has

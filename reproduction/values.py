@@ -41,12 +41,26 @@ AUGMENTATION: Kinds = MappingProxyType(
 )
 CORRECTIONS = ("none", "even", "popularity", "estimated", "oracle")  # `reproduction.correction` says what they mean
 LABELS: Kinds = {"n_labels": (int,), "correction": CORRECTIONS}
+# a recipe of `naysay.learning.RECIPES` with its own settings, by the same names; class shares are the correction's
+RECIPE: Kinds = {
+    "recipe": ("consistent",),
+    "renewals": (int,),
+    "first": (int,),
+    "shared": (float,),
+    "own": (float,),
+    "noise": (float,),
+    "memory": (float,),
+    "weak": (float,),
+    "mixup": (float,),
+    "scale": (float,),  # the least part of the image's area that a strong view shows
+}
 _SHARING: Kinds = {"sharing": ("original", "explicit"), "n_train": (int, "all")}
 _JUDGED: Kinds = {"inputs": ("images", "features"), "held_out": (float,), "criterion": (str,), "fine_tune": (bool,)}
 EXPERIMENTS: Mapping[str, Kinds] = MappingProxyType(
     {
         "sharing": {"dataset": (str,), **_SHARING, **TRAINING},
         "classifier": {"dataset": (str,), **AUGMENTATION, **LABELS, **_JUDGED, **TRAINING},
+        "consistent": {"dataset": (str,), "correction": ("none", "even"), "fine_tune": (bool,), **RECIPE, **TRAINING},
         "augmented": {"dataset": (str,), **AUGMENTATION, **LABELS, "held_out": (float,), "seed": (int,)},
         "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
     }
@@ -55,6 +69,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "sharing": ("dataset", "sharing", "n_train", "seed"),
         "classifier": ("dataset", "scheme", "held_out", "seed"),
+        "consistent": ("dataset", "recipe", "correction", "seed"),
         "augmented": ("dataset", "scheme", "n_neighbors", "seed"),
         "decoding": ("dataset", "held_out", "seed"),
     }

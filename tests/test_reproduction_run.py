@@ -751,3 +751,15 @@ def test_the_example_in_the_docs_is_a_spec(tmp_path):
     assert len(runs) == 12
     for run in runs:
         plan.check(run)
+
+
+def test_a_run_by_the_recipe_consistent_keeps_its_curve():
+    """The laboratory's run of the recipe: figures of the last epoch, and accuracy against minutes."""
+    settings = {"recipe": "consistent", "correction": "even", "model": "mlp", "epochs": 3, "first": 1, "renewals": 1}
+    small = {"batch_size": 256, "learning_rate": 3e-3, "crop": 1, "flip": False, "mixup": 0.0, "warmup_epochs": 0}
+    record = perform("consistent", {"dataset": "digits", **settings, **small, "seed": 0}, Place())
+    assert [line["epoch"] for line in record["history"]] == [1, 2, 3]
+    assert record["figures"]["test_accuracy"] == record["history"][-1]["test_accuracy"]
+    assert record["history"][0]["minutes"] < record["figures"]["minutes"] <= record["seconds"] / 60
+    # digits are no mirror images of themselves, and where images are not flipped in training none is at the end
+    assert record["figures"]["unflipped_test_accuracy"] == record["figures"]["test_accuracy"]

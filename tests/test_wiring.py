@@ -24,6 +24,7 @@ from wiring_rows import OPTIONS, PARAMETERS
 
 from naysay import estimators, features, transition
 from naysay.cli import app
+from naysay.errors import InputError
 from naysay.learning import configure
 
 N = 60
@@ -299,7 +300,11 @@ def fitted(estimator, settings, time=1):
     """The estimator fitted with these settings to labels of people who like some classes more than others."""
     trained = "epochs" in estimator().get_params() and "budget" not in dict(settings)
     quick = {"epochs": 1} if trained else {}
-    return estimator(**{**quick, **dict(settings)}).fit(*data()[:2])
+    model = estimator(**{**quick, **dict(settings)})
+    try:
+        return model.fit(*data()[:2])
+    except InputError as error:
+        return str(error)
 
 
 @functools.cache
@@ -315,6 +320,7 @@ def data():
 def aspect(model, name):
     _, _, x, y = data()
     found = {
+        "refused": lambda: isinstance(model, str),
         "probabilities": lambda: model.predict_proba(x).tolist(),
         "predictions": lambda: model.predict(x).tolist(),
         "score": lambda: model.score(x, y),

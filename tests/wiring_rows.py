@@ -161,6 +161,7 @@ OPTIONS = {
             "apart": Change("--apart", "model", f"{OWN} --held-out 0.4 {FIT}"),
             "no_refit": Change("--no-refit", "model", f"{OWN} --epochs 1 --scheme none --quiet --folds 1"),
             "quiet": Change("--quiet", "lines", f"{OWN} --epochs 1 --scheme none --no-refit"),
+            "recipe": Change("--recipe consistent", "model", f"{IMAGES} --epochs 2 --scheme none --quiet --no-refit"),
         },
         {
             "assume": Change("--assume popularity", "model", f"{BIASED} --loss fwd {FIT}"),
@@ -195,6 +196,7 @@ OPTIONS = {
             "id": Change("--id key", "predicted", "run data.csv"),
             "at_least": Change("--at-least 1", "predicted", "run data.csv"),
             "folder": Change("--data two", "predicted", "run3 mnist --data one"),
+            "flips": Change("--flips", "predicted", "run3 mnist --data one"),
             "out": Change("--out predict-elsewhere.csv", "places", "run data.csv"),
             "force": Change("--force", "code", "run data.csv --out old.csv"),
             **ending("", TOLD, "run data.csv"),
@@ -279,6 +281,7 @@ PARAMETERS = {
             "transition": Setting(T, "probabilities", (("loss", "fwd"),)),
             "class_shares": Setting(UNEVEN, "probabilities"),
             "classes": Setting(FIVE, "classes"),
+            "recipe": Setting("consistent", "refused"),  # it is for images, and these are rows
             "epochs": Setting(2, "probabilities"),
             "batch_size": Setting(16, "probabilities"),
             "learning_rate": Setting(0.1, "probabilities"),

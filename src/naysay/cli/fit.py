@@ -31,6 +31,7 @@ setting of a network is given."
 )
 BUDGET = "Seconds that auto may take, about; else 60 for 2,000 rows, and more for more."
 AS_PUBLISHED = "The paper's own way: a network trained with none and with dms, 64 neighbours, gamma 1."
+RECIPE = "consistent learns images from --encoder's weights with a teacher, stronger views and labels shared again."
 SEED = "All randomness comes from this number; else 0, or the config's."
 ESTIMATED = (
     "Estimated accuracy, with its 95 % interval in [ ], and loss, ± one standard error, come from complementary labels "
@@ -79,6 +80,7 @@ def fit(
     folds: Annotated[int | None, o.training("--folds", None, FOLDS)] = None,
     no_refit: Annotated[bool, o.training("--no-refit", None, NO_REFIT)] = False,
     apart: Annotated[bool, o.training("--apart", None, APART)] = False,
+    recipe: Annotated[str, o.training("--recipe", "plain|consistent", RECIPE)] = "plain",
     fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
     config: Annotated[Path | None, o.training("--config", "FILE", CONFIG)] = None,
     seed: Annotated[int | None, o.option(None, "--seed", None, SEED)] = None,
@@ -105,6 +107,8 @@ def fit(
           --labels votes.csv --item item --label not --annotator worker --out RUN
       naysay fit photos/ --labels votes.csv --classes cat,dog,bird \
           --model lenet --out RUN
+      naysay fit photos/ --labels votes.csv --encoder weights.safetensors \
+          --recipe consistent --class-shares even --out RUN
       naysay fit digits --transition biased-weak --as-published --out RUN
 
     RUN then holds the model, run.json, records.jsonl, audit.json and
@@ -113,11 +117,14 @@ def fit(
     asked = locals()
     from naysay import runs
     from naysay.augmentation import Sharing
+    from naysay.learning import RECIPES
     from naysay.processes import join, one_voice
     from naysay.reading import read
 
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
-    schemes = runs.AUTO if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
+    first = training_config(asked, 1)
+    usual = ("none",) if RECIPES[first.recipe].shares else runs.AUTO
+    schemes = usual if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
     auto = chooses_itself(asked)
     if as_published:
         paper = Sharing()
@@ -126,7 +133,7 @@ def fit(
     o.check_class_shares(class_shares)
     weights = None if encoder is None else str(encoder)
     settings = runs.Settings(
-        training_config(asked, 1),
+        first,
         schemes,
         how,
         held_out=held_out,
@@ -178,6 +185,7 @@ NETWORK = {
     "fine_tune": False,
     "config": None,
     "as_published": False,
+    "recipe": "plain",
 }
 
 
@@ -193,6 +201,7 @@ def chooses_itself(asked: Mapping[str, Any]) -> bool:
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
     """The training settings: a file's, or defaults that suit the number of rows; what was asked for by flags wins."""
     from naysay.learning import Config
+    from naysay.learning.recipes import configure
     from naysay.runs.settings import batch_size_for, epochs_within_budget
 
     names = ("loss", "model", "epochs", "learning_rate", "seed")
@@ -201,6 +210,11 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
         if asked["encoder"] is None:
             raise InputError("--fine-tune starts the model from an encoder's weights: pass --encoder FILE too.")
         given = {"model": "resnet18", **given, "encoder": str(asked["encoder"])}
+    if asked["recipe"] != "plain":
+        start = {} if asked["encoder"] is None else {"encoder": str(asked["encoder"])}
+        if asked["config"] is not None:
+            raise InputError("--recipe and --config cannot both be given: name the recipe in the file, as recipe.")
+        return configure(asked["recipe"], **start, **given)
     if asked["config"] is not None:
         return replace(Config.from_file(asked["config"]), **given)
     return Config(**{"epochs": epochs_within_budget(n_rows), "batch_size": batch_size_for(n_rows), **given})

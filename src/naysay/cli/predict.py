@@ -1,6 +1,7 @@
 """`naysay predict`: classes and probabilities of new items, from a run folder."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ from naysay.cli.output import TABLES, new_file, noter, refuse_non_text, say_json
 from naysay.errors import InputError
 
 if TYPE_CHECKING:
+    from naysay.learning import Predictor
     from naysay.runs import Run
     from naysay.runs.rows import Block
 
@@ -23,6 +25,9 @@ def predict(
     out: Annotated[Path, o.output("--out", "FILE", "A .csv or .parquet file to write.")],
     id: Annotated[str | None, o.items("--id", "COLUMN", "The column of item ids; else the one used in fit.")] = None,
     at_least: Annotated[float, o.option(None, "--at-least", "P", AT_LEAST)] = 0.0,
+    flips: Annotated[
+        bool, o.items("--flips", None, "Average each image with its mirror image; twice the time.")
+    ] = False,
     folder: o.Folder = None,
     force: o.Force = False,
     json: o.Json = False,
@@ -59,6 +64,12 @@ def predict(
 
     with new_file(out, force, TABLES) as unfinished:
         trained = Run.load(run)
+        if flips:
+            if not isinstance(trained.predictor, Predictor):
+                raise InputError(
+                    f"--flips is for one network trained on images, and {run} holds a mixture. Leave it out."
+                )
+            trained = replace(trained, predictor=replace(trained.predictor, flips=True))
         rows = blocks(trained, data, id, folder, noter(quiet))
         count = write_table(unfinished, out, predicted())
     if json:

@@ -18,13 +18,14 @@ from naysay.estimators.encoding import encode_for
 from naysay.estimators.judged import NUMBERS, Complementary, shares_of
 from naysay.estimators.judging import hash_rows
 from naysay.features import find_space
-from naysay.learning import Config, Predictor, train
+from naysay.learning import RECIPES, Config, Predictor, configure, train
 from naysay.portfolio import Mixture, Part
 from naysay.portfolio.spaces import enter
 from naysay.transition import uniform
 
 # settings of one network: where any is given, one is trained
 NETWORK = (
+    "recipe",
     "loss",
     "scheme",
     "encoder",
@@ -53,8 +54,9 @@ class ComplementaryClassifier(Complementary):
 
     Settings of a network, None for their usual values. loss: a name of `naysay.losses.LOSSES` (scl-nl). scheme: how
     labels are shared first (none, rss, rms, dss, dms; usually dms, and none for a classifier of scikit-learn). encoder:
-    a callable X -> (n, d) that gives the features in which neighbours are looked up, else standardised columns, or
-    pixels. n_neighbors: as many as the classes are large enough for, at most 64. The rest: see `naysay.augment` and
+    a callable X -> (n, d), or an encoder's file, that gives the features in which neighbours are looked up, else
+    standardised columns, or pixels. recipe: plain, or consistent for uint8 images (`naysay.learning.recipes`): it shares
+    labels itself, and starts from the encoder's file. n_neighbors: as many as the classes are large enough for, at most 64. The rest: see `naysay.augment` and
     `naysay.learning.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
@@ -64,7 +66,7 @@ class ComplementaryClassifier(Complementary):
         self,
         loss: str | None = None,
         scheme: str | None = None,
-        encoder: Callable[[Any], Any] | None = None,
+        encoder: Callable[[Any], Any] | str | None = None,
         model: Any = "auto",
         *,
         n_neighbors: int | None = None,
@@ -73,6 +75,7 @@ class ComplementaryClassifier(Complementary):
         transition: Any = None,
         class_shares: Any = None,
         classes: Sequence[Any] | None = None,
+        recipe: str | None = None,
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
@@ -90,6 +93,7 @@ class ComplementaryClassifier(Complementary):
         self.transition = transition
         self.class_shares = class_shares
         self.classes = classes
+        self.recipe = recipe
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -165,19 +169,32 @@ class ComplementaryClassifier(Complementary):
     def _by_network(self, X: Any, comp: torch.Tensor) -> Predictor:
         """One network on shared labels."""
         T = self._find_transition(comp, lambda: self._features(X))
-        shared, T = self._share(X, comp, T)
-        names = ("loss", "epochs", "batch_size", "learning_rate", "weight_decay")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        named = "mlp" if not isinstance(self.model, str) or self.model == "auto" else self.model
-        config = Config(**given, model=named, seed=self.random_state)
+        config, shared = self._config(), comp
+        if not RECIPES[config.recipe].shares:
+            shared, T = self._share(X, comp, T)
         module = None if isinstance(self.model, str) else copy.deepcopy(self.model)
         return train(config, X, shared, T=T, model=module).predictor
 
+    def _config(self) -> Config:
+        """The settings of training; those that are None are the recipe's own."""
+        names = ("loss", "epochs", "batch_size", "learning_rate", "weight_decay")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if isinstance(self.model, str) and self.model != "auto":
+            given["model"] = self.model
+        recipe = self.recipe or Config.recipe
+        if recipe not in RECIPES or not RECIPES[recipe].shares:
+            return Config(**given, recipe=recipe, seed=self.random_state)
+        if callable(self.encoder):
+            got = type(self.encoder).__name__
+            raise InputError(f"the recipe {recipe} starts from the weights of an encoder's file; got a {got}.")
+        told = {"class_shares": shares_of(self.classes_, self.class_shares), "encoder": self.encoder}
+        return configure(recipe, **given, **told, seed=self.random_state)
+
     def _features(self, X: Any) -> Any:
         """Where neighbours are looked up."""
-        if self.encoder is not None:
+        if callable(self.encoder):
             return self.encoder(X)
-        return find_space(X, "standardised" if X.ndim == 2 else "raw").features
+        return find_space(X, "standardised" if X.ndim == 2 else "raw", self.encoder).features
 
     def _share(self, X: Any, comp: torch.Tensor, T: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The labels after sharing, and the T by which those come about: corrected ones are uniform."""

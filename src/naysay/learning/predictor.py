@@ -25,6 +25,8 @@ class Predictor:
     """A model with its normaliser, config, the shape it takes, and T (the trained one for cpe-t; None is uniform).
 
     sharpness: what its scores are multiplied by before they become probabilities; 1 for a model as it was trained.
+    flips: average the logits of an image and of its mirror image, left to right: twice the time, and right more often
+    where mirror images are of the same class.
     """
 
     model: nn.Module
@@ -33,10 +35,17 @@ class Predictor:
     shape: tuple[int, ...]
     T: Tensor | None = None
     sharpness: float = 1.0
+    flips: bool = False
 
     def logits(self, x: Any) -> Tensor:
         """Logits (n, K) of rows `x` as given for training: tables (n, d), images (n, H, W) or (n, H, W, C)."""
-        return torch.cat([self.model(part).float() for part in self._inputs(x)])
+        if self.flips and len(self.shape) != 3:
+            raise InputError("flips are for images (n, H, W) or (n, H, W, C); the model takes a table.")
+        return torch.cat([self._look(part) for part in self._inputs(x)])
+
+    def _look(self, part: Tensor) -> Tensor:
+        logits: Tensor = self.model(part).float()
+        return (logits + self.model(part.flip(3)).float()) / 2 if self.flips else logits
 
     def represent(self, x: Any) -> Tensor:
         """The representation (n, d) before the last layer."""

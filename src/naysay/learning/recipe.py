@@ -143,7 +143,8 @@ class Recipe:
 
     needs_labels: whether it learns a classifier from labels (`learning.train`), or an encoder from images alone
     (`features.pretrain`). options: the frozen dataclass of the recipe's own settings. published: settings that differ
-    from `Config`'s defaults, as the source has them. unused: settings of `Config` that it has no use for.
+    from `Config`'s defaults, as the source has them. unused: settings of `Config` that it has no use for. shares: it
+    shares labels between neighbours itself, and has an option `class_shares` for it.
     """
 
     name: str
@@ -154,6 +155,7 @@ class Recipe:
     options: type = field(default=type(None))
     published: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     unused: tuple[str, ...] = ()
+    shares: bool = False
 
     @property
     def option_names(self) -> list[str]:

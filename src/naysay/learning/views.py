@@ -12,12 +12,15 @@ each axis: a row of triangle-filter weights over the source pixels (the antialia
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from naysay.errors import InputError
+from naysay.errors import InputError, unknown
+from naysay.learning.recipe import refuse_non_numbers
 from naysay.seeds import torch_stream
 
 TRIES = 10  # torchvision draws area and ratio this often before it falls back to the whole image
@@ -71,6 +74,15 @@ class View:
     grey: float = 0.2
 
 
+def checked_view(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a `View` by name, checked, and as JSON gives them back, so that a run's settings are known again."""
+    for name in settings:
+        if name not in View.__dataclass_fields__:
+            raise unknown("setting of a view", name, View.__dataclass_fields__)
+    refuse_non_numbers(View(**settings))
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+
+
 def normalise(x: Tensor) -> Tensor:
     """Images (n, C, H, W) in [0, 1] as a network takes them: less the mean, over the spread, of each channel."""
     if x.shape[1] != len(MEAN):
@@ -89,6 +101,11 @@ def to_float(images: Tensor) -> Tensor:
 
 def make_views(images: Tensor, draws: Tensor, view: View) -> Tensor:
     """One view (n, C, size, size), normalised, of each image (n, H, W, C) uint8 by its uniform numbers (n, DRAWS)."""
+    return normalise(distort(images, draws, view))
+
+
+def distort(images: Tensor, draws: Tensor, view: View) -> Tensor:
+    """What `make_views` makes, before it is normalised: (n, C, size, size) in [0, 1]."""
     x = to_float(images)
     u = draws.unbind(1)
     flip, apply, strength, order, grey = u[22], u[23], draws[:, 24:28], draws[:, 28:32], u[32]
@@ -100,7 +117,17 @@ def make_views(images: Tensor, draws: Tensor, view: View) -> Tensor:
     x = torch.where((apply < view.jitter)[:, None, None, None], jittered, x)
     if x.shape[1] == 3:
         x = torch.where((grey < view.grey)[:, None, None, None], luma(x).expand_as(x), x)
-    return normalise(x)
+    return x
+
+
+def cut_out(x: Tensor, place: Tensor, side: int) -> Tensor:
+    """Images (n, C, H, W) with a square of zeros (DeVries and Taylor 2017), its middle at `place` (n, 2) in [0, 1)."""
+    down, across = (
+        (torch.arange(size, device=x.device) - torch.floor(at * size)[:, None] + side // 2)
+        for at, size in zip(place.unbind(1), x.shape[2:], strict=True)
+    )
+    inside = ((down >= 0) & (down < side))[:, :, None] & ((across >= 0) & (across < side))[:, None, :]
+    return x.masked_fill(inside[:, None], 0.0)
 
 
 def crop_boxes(tries: Tensor, place: Tensor, image: tuple[int, int], view: View) -> tuple[Tensor, ...]:

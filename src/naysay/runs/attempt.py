@@ -17,7 +17,7 @@ from naysay.augmentation import Report, correct, share
 from naysay.estimation import Accuracy, estimate_accuracy
 from naysay.estimation import Estimate as EstimatedT
 from naysay.holdout import Parted
-from naysay.learning import Figures, Observer, Predictor, Snapshot, train
+from naysay.learning import RECIPES, Figures, Observer, Predictor, Snapshot, train
 from naysay.learning.train import HeldOutJudge
 from naysay.losses.table import softmax
 from naysay.portfolio import Mixture
@@ -184,8 +184,10 @@ def learn(
     else:
         observer = oracle.observer(rows, part.held_rows, given, shared[reached])
     seen_T = None if how.corrects else ground.T  # of the labels that the loss sees: corrected ones are uniform
+    if RECIPES[settings.config.recipe].shares and settings.assume == "auto":
+        seen_T = None  # an estimated T decodes worse than popularity with class shares, by which such a recipe goes
     trained = train(
-        settings.config,
+        settings.training,
         x,
         shared[reached],
         T=seen_T,

@@ -52,7 +52,10 @@ def build(folder: Path) -> Report:
         classes=about["classes"],
         key_figures=_key_figures(about, chosen),
         results=_results(about),
-        learning=_learning(epochs, [row["scheme"] for row in about["results"]], chosen["estimate"] is not None),
+        learning=[
+            *_learning(epochs, [row["scheme"] for row in about["results"]], chosen["estimate"] is not None),
+            *([_teaching(on_all or epochs)] if epochs else []),
+        ],
         sharing=_sharing(on_all or [line for line in epochs if line["scheme"] == about["chosen"]]) if shared else [],
         predictions=figures(arrays, about, audit),
         heat_maps=_heat_maps(arrays, about),
@@ -162,6 +165,13 @@ def _learning(epochs: list[Line], schemes: list[str], told: bool) -> list[Curves
 
 def _possible(accuracy: float) -> float:
     return min(max(accuracy, 0.0), 1.0)
+
+
+def _teaching(lines: list[Line]) -> Curves:
+    """What a recipe with a teacher tells of its targets; of other recipes nothing, and then it is not drawn."""
+    series = [one for name in ("coverage", "agreement", "evenness", "noise") for one in _series(lines, name)]
+    sure = "A target is sure from 95 %; evenness is 100 % where targets have all classes equally often in a batch."
+    return Curves("Targets of the student", [line["epoch"] for line in lines], series, note=sure)
 
 
 def _sharing(lines: list[Line]) -> list[Curves]:

@@ -95,6 +95,9 @@ class Settings:
         losses.get(self.config.loss)
         if not RECIPES[self.config.recipe].needs_labels:
             raise InputError(f"a run learns a classifier from labels, which the recipe {self.config.recipe} does not.")
+        if RECIPES[self.config.recipe].shares and tuple(self.schemes) != ("none",):
+            itself = f"the recipe {self.config.recipe} shares labels itself, so that the scheme must be none"
+            raise InputError(f"{itself}; got {', '.join(self.schemes)}.")
         for kind, name, known in (("model", self.config.model, MODELS), ("space", self.space, SPACES)):
             if name not in known:
                 raise unknown(kind, name, known)
@@ -130,6 +133,14 @@ class Settings:
         alone = self.held_out is not None or not self.refit or n_labelled < 2 * FOLDS
         return FOLDS if small and not alone else 1
 
+    @property
+    def training(self) -> Config:
+        """The settings of training; a recipe that shares labels itself is told the class shares."""
+        if not RECIPES[self.config.recipe].shares:
+            return self.config
+        told = {**self.config.options, "class_shares": self.sharing.class_shares}
+        return dataclasses.replace(self.config, options=told)
+
     def sharing_by(self, scheme: str) -> Sharing:
         """How labels are shared by one of the schemes."""
         return dataclasses.replace(self.sharing, scheme=scheme)
@@ -142,4 +153,4 @@ class Settings:
             name: getattr(self, name)
             for name in ("held_out", "assume", "space", "encoder", "folds", "refit", "apart", "auto", "budget")
         }
-        return {"config": self.config.as_dict(), "schemes": list(self.schemes), **shared, **others}
+        return {"config": self.training.as_dict(), "schemes": list(self.schemes), **shared, **others}

@@ -17,9 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from naysay.errors import InputError, unknown
+from naysay.errors import InputError
 from naysay.learning.recipe import Figures, Learner, Task, refuse_non_numbers
-from naysay.learning.views import DRAWS, View, make_views
+from naysay.learning.views import DRAWS, View, checked_view, make_views
 from naysay.models import resnet18_encoder
 from naysay.seeds import lent, torch_stream
 from naysay.words import joined
@@ -42,19 +42,13 @@ class Options:
 
     def __post_init__(self) -> None:
         refuse_non_numbers(self)
-        for name in self.view:
-            if name not in View.__dataclass_fields__:
-                raise unknown("setting of a view", name, View.__dataclass_fields__)
-        refuse_non_numbers(View(**self.view))
+        object.__setattr__(self, "view", checked_view(self.view))
         wide = {
             name: value for name in ("projection", "bottleneck", "hidden", "width") if (value := getattr(self, name, 0))
         }
         if max(wide.values()) > WIDEST:
             names = joined(list(wide))
             raise InputError(f"{names} must be at most {WIDEST:,}; got {max(wide.values()):,}.")
-        # as JSON gives them back, so that a run's settings are known again
-        as_kept = {name: list(value) if isinstance(value, tuple) else value for name, value in self.view.items()}
-        object.__setattr__(self, "view", as_kept)
         if self.views < 2:
             raise InputError(f"siamese recipes compare at least 2 views; got views={self.views}.")
 

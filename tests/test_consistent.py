@@ -1,0 +1,276 @@
+"""The recipe consistent: its targets obey their formula, it resumes bit for bit, and it beats plain training."""
+
+import dataclasses
+import json
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from naysay import labels, shares, transition
+from naysay.cli import app
+from naysay.errors import InputError
+from naysay.estimators import ComplementaryClassifier
+from naysay.learning import Predictor, Task, configure, recipes, train
+from naysay.learning.recipes.consistent import count_labels, evenness, popularity
+from naysay.learning.views import cut_out
+from naysay.processes import ALONE, Processes
+from naysay.runs import Run
+
+K, SIDE = 5, 12
+SMALL = {
+    "model": "lenet",
+    "epochs": 6,
+    "batch_size": 25,
+    "learning_rate": 3e-3,
+    "crop": 2,
+    "flip": False,
+    "warmup_epochs": 0,
+    "precision": "32-true",
+    "first": 2,
+    "renewals": 1,
+}
+
+
+def images(y_true, seed, noise=110.0):
+    """Coloured squares that stand anywhere, in much noise: their colours are the class."""
+    numbers = torch.Generator().manual_seed(seed)
+    colours = torch.randint(0, 256, (K, 3, 3, 3), generator=torch.Generator().manual_seed(5)).float()
+    squares = colours[y_true].repeat_interleave(3, 1).repeat_interleave(3, 2)
+    x = torch.full((len(y_true), SIDE, SIDE, 3), 128.0)
+    for image, square, (down, right) in zip(
+        x, squares, torch.randint(0, 4, (len(x), 2), generator=numbers).tolist(), strict=True
+    ):
+        image[down : down + 9, right : right + 9] = square
+    return (x + noise * torch.randn(x.shape, generator=numbers)).clamp(0, 255).to(torch.uint8)
+
+
+@pytest.fixture(scope="module")
+def data():
+    y_true = torch.arange(200) % K
+    comp = labels.from_indices(transition.sample(y_true.numpy(), transition.uniform(K), 1, seed=0), K)
+    return images(y_true, 0), comp, images(y_true, 1), y_true
+
+
+def build(data, **changes):
+    """A learner at its first epoch after the shared labels were learned alone."""
+    x, comp, *_ = data
+    learner = recipes.build(Task(configure("consistent", **{**SMALL, **changes}), x, comp))
+    learner.train()
+    for epoch in (0, learner.first):
+        learner.before_epoch(epoch)
+    return learner
+
+
+def test_a_target_is_teacher_times_shared_times_own_labels(data):
+    learner = build(data, shared=0.5, trust=0.8, noise=0.05)
+    teacher, rows = torch.randn(7, K), torch.arange(7)
+    got = learner.target(teacher, rows)
+    T = popularity(learner.comp, 0.05)
+    for i in range(7):
+        p, S = teacher[i].softmax(0).double(), learner.shared[i].exp().double()
+        named = int(learner.comp[i].argmax())
+        wanted = p**0.8 * S**0.5 * T[:, named]
+        torch.testing.assert_close(got[i].double(), wanted / wanted.sum(), atol=1e-5, rtol=1e-4)
+
+
+def test_without_shared_and_own_labels_the_target_is_the_teacher(data):
+    learner, teacher = build(data, shared=0.0, own=0.0), torch.randn(7, K)
+    torch.testing.assert_close(learner.target(teacher, torch.arange(7)), teacher.softmax(1))
+
+
+def test_the_first_epochs_learn_the_shared_labels_alone(data):
+    x, comp, *_ = data
+    learner = recipes.build(Task(configure("consistent", **SMALL), x, comp))
+    learner.before_epoch(0)
+    got = learner.target(torch.randn(200, K), torch.arange(200))
+    torch.testing.assert_close(got, learner.shared.exp(), atol=1e-5, rtol=1e-4)
+
+
+def test_own_labels_that_are_never_wrong_rule_their_class_out_and_noisy_ones_do_not(data):
+    named = data[1].argmax(1)[:7]
+    sure, unsure = (
+        build(data, noise=noise, shared=0.0).target(torch.zeros(7, K), torch.arange(7)) for noise in (0, 0.2)
+    )
+    assert sure.gather(1, named[:, None]).max() < 0.005
+    # noise of 1 / K says nothing: the label names the true class about as often as any
+    assert unsure.gather(1, named[:, None]).min() > 0.1
+    assert unsure.max() < 0.3
+
+
+def test_offsets_bring_targets_to_the_class_shares(data):
+    wanted = [0.4, 0.3, 0.1, 0.1, 0.1]
+    learner = build(data, class_shares=wanted, shared=0.0, own=0.0)
+    teacher = torch.randn(200, K, generator=torch.Generator().manual_seed(0))
+    for _ in range(20):
+        learner.met.copy_(learner.target(teacher, torch.arange(200)).sum(0))
+        learner.learn_from_last_epoch(alone=False)
+    torch.testing.assert_close(
+        learner.target(teacher, torch.arange(200)).mean(0), torch.tensor(wanted), atol=1e-3, rtol=0
+    )
+
+
+def test_labels_are_shared_again_in_the_teachers_space(data):
+    learner = build(data, class_shares="even")
+    before = learner.shared.clone()
+    learner.before_epoch(3)  # half of 6 epochs, with one renewal
+    assert not torch.equal(before, learner.shared)
+    space = learner.space(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from naysay import augment
+
+        Z = augment(space, learner.comp, "dms", n_neighbors=None)
+    wanted = shares.find(Z, learner.comp, "even").posterior(Z)
+    torch.testing.assert_close(learner.shared.exp(), wanted, atol=1e-5, rtol=1e-3)
+
+
+def test_noise_is_read_off_what_the_teacher_took_labels_for(data):
+    learner = build(data)
+    learner.named.copy_(torch.tensor([20.0, 200.0]))
+    learner.learn_from_last_epoch(alone=False)
+    torch.testing.assert_close(learner.likelihood.exp().diagonal(), torch.full((K,), 0.1))
+
+
+def test_it_beats_plain_training_on_the_same_labels(data):
+    x, comp, x_test, y_true = data
+    right = {}
+    for recipe, own in (("plain", {}), ("consistent", {"class_shares": "even"})):
+        common = {name: value for name, value in SMALL.items() if name not in ("first", "renewals")}
+        trained = train(configure(recipe, **{**common, "epochs": 20}, **own), x, comp, progress=False, device="cpu")
+        right[recipe] = float((trained.predictor.predict(x_test) == y_true).double().mean())
+    assert right["consistent"] > right["plain"] + 0.05, right
+
+
+def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(data, tmp_path):
+    x, comp, x_test, _ = data
+    config = configure("consistent", **SMALL, class_shares="even")
+    whole = train(config, x, comp, progress=False, device="cpu")
+
+    class Stop(Exception):
+        pass
+
+    def stop(snapshot):
+        if snapshot.epoch == 4:  # after labels were shared again
+            raise Stop
+        return {}
+
+    with pytest.raises(Stop):
+        train(config, x, comp, folder=tmp_path, observers=[stop], progress=False, device="cpu")
+    again = train(config, x, comp, folder=tmp_path, progress=False, device="cpu")
+    assert [epoch["loss"] for epoch in again.history] == [epoch["loss"] for epoch in whole.history]
+    assert torch.equal(again.predictor.logits(x_test), whole.predictor.logits(x_test))
+    kept = Predictor.load(tmp_path / "checkpoint.safetensors")  # the teacher, not the student
+    assert torch.equal(kept.logits(x_test), whole.predictor.logits(x_test))
+
+
+def test_the_parts_of_several_processes_make_the_loss_of_one(data):
+    learner, order = build(data, mixup=0.0), torch.arange(10)
+    draws = learner.draw(0, order)
+
+    def loss(processes):
+        learner.processes = processes
+        return learner(order, processes.part(draws))[0]
+
+    halves = [loss(Processes(rank, 2, rank, 2)) for rank in range(2)]
+    torch.testing.assert_close(sum(halves) / 2, loss(ALONE))
+
+
+def test_every_epoch_tells_coverage_agreement_evenness_and_noise(data):
+    trained = train(configure("consistent", **SMALL, class_shares="even"), *data[:2], progress=False, device="cpu")
+    for epoch in trained.history:
+        assert all(0 <= epoch[name] <= 1 for name in ("coverage", "agreement", "evenness", "noise"))
+
+
+def test_what_it_cannot_learn_from_is_refused_in_a_sentence(data):
+    comp = data[1]
+    with pytest.raises(InputError, match=r"compares views of images.*Use the recipe plain"):
+        train(configure("consistent", **{**SMALL, "model": "mlp", "crop": 0}), torch.rand(200, 8), comp, device="cpu")
+    with pytest.raises(InputError, match="must be as large; got images of 12 x 12 pixels and views of 8"):
+        train(configure("consistent", **SMALL, view={"size": 8}), data[0], comp, device="cpu")
+    for wrong, text in (
+        ({"noise": 1.5}, "noise must be a share of the labels"),
+        ({"weak": 2.0}, "weak must be between 0 and 1"),
+        ({"memory": 0.0}, "memory must be above 0"),
+        ({"own": -1.0}, "own must be at least 0"),
+        ({"view": {"sise": 8}}, "unknown setting of a view 'sise'"),
+        ({"loss": "fwd"}, "no use for loss"),
+    ):
+        with pytest.raises(InputError, match=text):
+            configure("consistent", **wrong)
+
+
+def test_counts_of_labels_follow_from_their_weights():
+    comp = torch.tensor([[0, 1.0, 0], [0.5, 0.5, 0], [2 / 3, 1 / 3, 0], [0, 0, 0]])
+    torch.testing.assert_close(count_labels(comp), torch.tensor([[0, 1.0, 0], [1, 1, 0], [2, 1, 0], [0, 0, 0]]))
+
+
+def test_evenness_is_the_part_of_the_classes_that_are_met():
+    assert float(evenness(torch.full((4,), 0.25))) == pytest.approx(1)
+    assert float(evenness(torch.tensor([0.5, 0.5, 0, 0]))) == pytest.approx(0.5)
+
+
+def test_a_square_is_cut_out_where_it_is_said():
+    x = cut_out(torch.ones(2, 3, 8, 8), torch.tensor([[0.5, 0.5], [0.0, 0.99]]), 4)
+    assert not x[0, :, 2:6, 2:6].any()
+    assert not x[1, :, :2, 5:].any()
+    assert (x == 0).sum((1, 2, 3)).tolist() == [3 * 16, 3 * 2 * 3]  # what lies outside is not there
+
+
+def test_flips_average_an_image_and_its_mirror_image(data):
+    x, comp, x_test, _ = data
+    one = train(configure("plain", model="lenet", epochs=1), x, comp, progress=False, device="cpu").predictor
+    mirrored = one.logits(x_test.flip(2))
+    torch.testing.assert_close(dataclasses.replace(one, flips=True).logits(x_test), (one.logits(x_test) + mirrored) / 2)
+    table = train(configure("plain", epochs=1), torch.rand(200, 4), comp, progress=False, device="cpu").predictor
+    with pytest.raises(InputError, match="flips are for images"):
+        dataclasses.replace(table, flips=True).logits(torch.rand(2, 4))
+
+
+def test_the_command_learns_by_the_recipe_and_its_report_shows_the_targets(data, tmp_path):
+    x, comp, x_test, _ = data
+    ids, named = np.arange(200).astype(str), np.array([f"class {k}" for k in comp.argmax(1)])
+    np.savez(tmp_path / "images.npz", x=x.numpy(), ids=ids, **{"not": named})
+    np.savez(tmp_path / "more.npz", x=x_test.numpy(), ids=ids)
+    run = tmp_path / "run"
+    asked = f"fit {tmp_path}/images.npz --id ids --features x --label not --recipe consistent --model lenet --epochs 3"
+    told = CliRunner().invoke(app, f"{asked} --class-shares even --no-refit --quiet --out {run}".split())
+    assert told.exit_code == 0, told.output
+    config = json.loads((run / "run.json").read_text())["settings"]["config"]
+    assert (config["recipe"], config["options"]["class_shares"]) == ("consistent", "even")
+    epochs = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    assert [line["coverage"] >= 0 for line in epochs if line["kind"] == "epoch"] == [True] * 3
+    assert "Targets of the student" in (run / "report.html").read_text()
+    predict = f"predict {run} {tmp_path}/more.npz --flips --out {tmp_path}/p.csv".split()
+    assert CliRunner().invoke(app, predict).exit_code == 0
+    predictor = dataclasses.replace(Run.load(run).predictor, flips=True)
+    first = (tmp_path / "p.csv").read_text().splitlines()[1].split(",")
+    wanted = predictor.probabilities(predictor.logits(x_test[:1])).tolist()[0]
+    assert [float(p) for p in first[2:]] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_recipe_that_shares_labels_itself_takes_no_scheme(data, tmp_path):
+    np.savez(tmp_path / "images.npz", x=data[0].numpy(), ids=np.arange(200).astype(str), **{"not": np.arange(200) % 3})
+    asked = f"fit {tmp_path}/images.npz --id ids --features x --label not --recipe consistent --out {tmp_path}/run"
+    told = CliRunner().invoke(app, f"{asked} --scheme dms".split())
+    assert told.exit_code == 2
+    assert "shares labels itself, so that the scheme must be none; got dms" in told.output
+    (tmp_path / "config.toml").write_text('recipe = "consistent"\nmodel = "lenet"\nepochs = 1\n[options]\nown = 0.0\n')
+    in_file = asked.replace("--recipe consistent", f"--config {tmp_path}/config.toml --no-refit --quiet")
+    assert CliRunner().invoke(app, in_file.split()).exit_code == 0
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["config"]["options"]["own"] == 0
+
+
+def test_the_classifier_learns_by_the_recipe(data):
+    x, comp, x_test, y_true = data
+    classifier = ComplementaryClassifier(
+        recipe="consistent", model="lenet", epochs=6, batch_size=25, class_shares="even"
+    )
+    classifier.fit(x.numpy(), comp.argmax(1).numpy())
+    assert classifier.predictor_.config.recipe == "consistent"
+    assert classifier.predictor_.config.learning_rate == 5e-4  # the recipe's, as none was asked for
+    assert classifier.predict(x_test.numpy()).shape == y_true.shape
+    with pytest.raises(InputError, match="starts from the weights of an encoder's file; got a function"):
+        ComplementaryClassifier(recipe="consistent", encoder=lambda X: X).fit(x.numpy(), comp.argmax(1).numpy())
