@@ -166,7 +166,8 @@ def test_the_confidences_that_a_run_records_are_those_of_its_last_model():
     x, _, comp = blobs(100)
     _, fitted = fit(x, comp, Config(epochs=2), ("dms",))
     given, shared, rows = comp[fitted.rows], fitted.kept.shared, x[fitted.rows.numpy()]
-    p = fitted.kept.predictor.probabilities(fitted.kept.predictor.logits(rows)).float()
+    as_trained = dataclasses.replace(fitted.kept.predictor, sharpness=1.0)
+    p = as_trained.probabilities(as_trained.logits(rows)).float()
     last = fitted.kept.history[-1]
     assert last["confidence_seen"] == pytest.approx(float((p * given).sum(1).mean()), rel=1e-4)
     assert last["confidence_augmented"] == pytest.approx(float((p * shared).sum(1).mean()), rel=1e-4)

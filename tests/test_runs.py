@@ -154,7 +154,9 @@ def test_what_is_kept_is_trained_on_all_labels_and_the_estimate_stays_that_of_th
 def test_without_training_again_the_model_that_was_judged_is_kept():
     data, _ = grouped()
     fitted = runs.fit(data, runs.Settings(Config(epochs=2), refit=False), tell=quiet)
-    assert fitted.kept is fitted.chosen.models[0]
+    judged = fitted.chosen.models[0]
+    assert (fitted.kept.predictor.model, fitted.kept.ground) == (judged.predictor.model, judged.ground)
+    assert fitted.kept.predictor.sharpness == fitted.chosen.sharpness
     assert (len(fitted.rows), len(fitted.held)) == (81, 9)
     assert "all of them" not in verdict(fitted)
     assert fitted.chosen.history == [pytest.approx(epoch) for epoch in fitted.kept.history]

@@ -181,7 +181,6 @@ OPTIONS = {
             "data": Change("other.csv", "predicted", "run"),
             "n": Change("--n 3", "predicted", "run"),
             "id": Change("--id key", "predicted", "run data.csv"),
-            "at_least": Change("--at-least 1", "predicted", "run data.csv"),
             "folder": Change("--data two", "predicted", "run3 mnist --data one"),
             "out": Change("--out ask-elsewhere.csv", "places", "run"),
             "force": Change("--force", "code", "run --out old.csv"),

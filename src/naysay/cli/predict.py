@@ -10,7 +10,6 @@ from naysay.cli.output import TABLES, new_file, noter, refuse_non_text, say_json
 from naysay.errors import InputError
 
 if TYPE_CHECKING:
-    from naysay.learning import Predictor
     from naysay.runs import Run
     from naysay.runs.rows import Block
 
@@ -47,6 +46,7 @@ def predict(
       naysay predict RUN data.csv --out predictions.csv
       naysay predict RUN more.parquet --id key --out predictions.parquet
     """
+    from naysay.learning import Predictor
     from naysay.runs import Run
     from naysay.runs.rows import blocks
 

@@ -55,9 +55,9 @@ class ComplementaryClassifier(Complementary):
     Settings of a network, None for their usual values. loss: a name of `naysay.losses.LOSSES` (scl-nl). scheme: how
     labels are shared first (none, rss, rms, dss, dms; usually dms, and none for a classifier of scikit-learn). encoder:
     a callable X -> (n, d), or an encoder's file, that gives the features in which neighbours are looked up, else
-    standardised columns, or pixels. recipe: plain, or consistent for uint8 images (`naysay.learning.recipes`): it shares
-    labels itself, and starts from the encoder's file. n_neighbors: as many as the classes are large enough for, at most 64. The rest: see `naysay.augment` and
-    `naysay.learning.Config`.
+    standardised columns, or pixels. recipe: plain, or consistent for uint8 images (`naysay.learning.recipes`): it
+    shares labels itself, and starts from the encoder's file. n_neighbors: as many as the classes are large enough for,
+    at most 64. The rest: see `naysay.augment` and `naysay.learning.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
     """

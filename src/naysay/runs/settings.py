@@ -103,6 +103,9 @@ class Settings:
                 raise unknown(kind, name, known)
         if self.assume not in ASSUMPTIONS:
             raise unknown("assumption", self.assume, ASSUMPTIONS)
+        self._check_judging()
+
+    def _check_judging(self) -> None:
         if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
             raise InputError(f"budget must be above 0 seconds; got {self.budget}. 60 is enough for 2,000 rows.")
         if self.budget is not None and not self.auto:
