@@ -152,8 +152,12 @@ def _mixed(
     by_neighbors = near is not None and settings.assume != "uniform"
     judged_by = near.T if near is not None and by_neighbors else mixed.named_by(tried)
     attempts = mixed.attempts(tried, data.comp, judged_by, found.neighborhood)
-    estimates = {one.name: (one.loss, one.estimate) for one in attempts}
-    choice = selection.lead(estimates, mixed.name_of_kept(attempts))
+    name = mixed.name_of_kept(attempts)
+    untold = next(one for one in attempts if one.name == name).accuracy.low is None
+    if untold and judged_by is not None and mixed.named_by(tried) is None:
+        # neighbours know T too badly, and models call naming even: what that says, unless neighbours reject it
+        attempts = mixed.attempts(tried, data.comp, None, found.neighborhood)
+    choice = selection.lead({one.name: (one.loss, one.estimate) for one in attempts}, name)
     kept = mixed.kept(tried, data, space, settings, oracle)
     held, folds, seconds = torch.from_numpy(tried.rows), tried.folds, time.perf_counter() - started
     rest = (held, mixed.seen(folds), folds, seconds, processes.size, tried.left)
