@@ -131,6 +131,14 @@ def test_known_class_shares_become_those_of_the_predictions():
     assert softmax(one.model.logits(x).numpy()).mean(0) == pytest.approx(wanted.numpy(), abs=0.06)
 
 
+def test_class_shares_that_rows_have_but_for_chance_leave_sure_predictions_alone():
+    x, y, comp = labelled(150, spread=0.5)  # blobs are even, so the shares of these rows are not, by chance
+    some = np.flatnonzero(np.random.default_rng(0).random(150) < 0.7)
+    even = torch.full((4,), 0.25, dtype=torch.float64)
+    one = portfolio.fit(x[some], comp[some], budget=0.3, class_shares=even)
+    assert (one.model.logits(x).argmax(1).numpy() == y).mean() > 0.95
+
+
 def test_rows_without_labels_are_predicted_and_do_no_harm():
     x, y, comp = labelled()
     comp[::2] = 0
