@@ -236,6 +236,22 @@ def test_images_and_sparse_rows_and_two_classes_are_taken():
     assert (two.predict(x) == (y > 1)).mean() > 0.9
 
 
+def test_sparse_rows_are_taken_however_few_their_columns_and_wherever_dense_ones_are():
+    from sklearn.linear_model import LogisticRegression
+
+    x, y, comp = labelled(200)
+    thin, named = sparse.csr_matrix(x), comp.argmax(1).numpy()
+    dense = ComplementaryClassifier(budget=0.3).fit(x, named)
+    assert np.allclose(dense.predict_proba(thin), dense.predict_proba(x))
+    assert np.allclose(ComplementaryClassifier(budget=0.3).fit(thin, named).predict_proba(x), dense.predict_proba(x))
+    assert ComplementaryClassifier(budget=0.3).fit(thin[:, :1], named).predict(thin[:, :1]).shape == (200,)
+    for how in ({"transition": "estimated", "budget": 0.3}, {"model": LogisticRegression(), "scheme": "dms"}):
+        assert (ComplementaryClassifier(**how).fit(thin, named).predict(thin) == y).mean() > 0.9
+    wide = sparse.random(200, 150, 0.5, "csr", random_state=0)
+    again = ComplementaryClassifier(budget=0.3).fit(wide, named).set_params(budget=None, epochs=1)
+    assert again.fit(wide.toarray(), named).predict(wide.toarray()).shape == (200,), "the reducer is not kept"
+
+
 def test_columns_of_noise_cost_little_and_a_forest_alone_less_than_the_mixture():
     x, y = make_classification(900, 20, n_informative=5, n_redundant=0, n_classes=4, random_state=0)
     named = transition.sample(y, transition.uniform(4), seed=0)[:, 0].numpy()
