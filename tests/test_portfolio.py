@@ -71,6 +71,19 @@ def test_the_same_seed_gives_the_same_and_the_budget_says_what_is_tried():
     assert {row.name for row in cheap[0]} | {row.name for row in cheap[1]} == {row.name for row in CANDIDATES}
 
 
+@pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf")])
+def test_a_budget_that_cannot_be_meant_gets_a_sentence(budget):
+    with pytest.raises(InputError, match="budget must be above 0 seconds"):
+        ComplementaryClassifier(budget=budget).fit(np.eye(9), np.arange(9) % 3)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_too_few_labels_to_try_several_models_get_a_sentence_with_a_way_out(n):
+    named = [[row % 3] if row < n else [] for row in range(9)]
+    with pytest.raises(InputError, match=f"needs at least 4 rows with labels; got {n}. Label some more"):
+        ComplementaryClassifier(classes=[0, 1, 2]).fit(np.eye(9), named)
+
+
 def test_the_best_mixture_of_two_that_each_know_half_has_both():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 2000)
@@ -186,6 +199,10 @@ def test_a_file_that_was_changed_gets_a_sentence(tmp_path):
         ({}, {"parts": about["parts"][:-1] if len(about["parts"]) > 1 else []}),
         ({}, {"parts": [{**part, "kind": "nonsense"} for part in about["parts"]]}),
         ({"weights": torch.full_like(arrays["weights"], torch.nan)}, {}),
+        ({"weights": -arrays["weights"]}, {}),
+        ({"offsets": arrays["offsets"][:1]}, {}),
+        ({}, {"doubt": 2}),
+        ({}, {"parts": [{**part, "factor": -1} for part in about["parts"]]}),
         *(({name: array[:1]}, {}) for name, array in arrays.items() if name.count(".") and len(array) > 1),
     ]
     for tensor, text in changes:

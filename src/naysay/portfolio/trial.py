@@ -9,6 +9,7 @@
 4. The parts of the mixture are trained once more, on all rows.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ Rows = NDArray[np.int64]
 Tell = Callable[[str], None]
 
 FOLDS, FEW_FOLDS, MANY = 5, 2, 20_000  # above so many rows two folds judge well enough
+FEWEST = 4  # labelled rows: two folds of two
 SAMPLE = 5000  # labelled rows that tell how labels come about: more would only take longer
 SHARED = Sharing("dms", None, gamma="auto")
 
@@ -98,6 +100,11 @@ def fit(
     started = time.perf_counter()
     given, x = comp.double().numpy(), np.asarray(x)
     labelled = np.flatnonzero(given.sum(1) > 0)
+    if budget is not None and not (math.isfinite(budget) and budget > 0):
+        raise InputError(f"budget must be above 0 seconds; got {budget}. 60 is enough for 2,000 rows.")
+    if 0 < len(labelled) < FEWEST:
+        few = f"got {len(labelled)}. Label some more."
+        raise InputError(f"trying several models needs at least {FEWEST} rows with labels; {few}")
     parts = _parts(comp, seed)
     n, d = len(parts[0][0]), int(np.prod(x.shape[1:]))
     allowed = budget_for(len(labelled)) if budget is None else budget
