@@ -302,6 +302,14 @@ def test_a_run_that_tries_one_candidate_says_so_and_what_class_shares_did_to_it(
     assert stated.chosen.loss.value != plain.chosen.loss.value, "judged as it is kept"
 
 
+def test_a_mixture_whose_loss_class_shares_raised_is_not_said_to_have_a_lower_one():
+    fitted = runs.fit(popular_digits()[0], runs.Settings(auto=True, budget=0.01, assume="uniform"), tell=quiet)
+    part = replace(fitted.attempts[0], name="part", weight=0.6)
+    parts = (part, replace(part, name="other", weight=0.4), replace(part, name="mixture", weight=None))
+    said = verdict(replace(fitted, attempts=parts, choice=chosen("mixture", "mixture", part=-2, other=-2)))
+    assert "Its loss is higher than that of the best of them alone, part, by 0.020 ± 0.010." in said
+
+
 def test_an_accuracy_that_labels_cannot_tell_is_told_nowhere(tmp_path):
     data, _ = popular_digits()
     fitted = runs.fit(data, runs.Settings(Config(epochs=2), folds=1), tell=quiet)

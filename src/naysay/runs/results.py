@@ -38,10 +38,11 @@ def mixed(fitted: Fitted) -> list[str]:
     else:
         best = min(tried, key=lambda one: one.loss.value)
         gain = fitted.choice.gains[best.name]["scel"]
-        lead = f"{gain.difference:+.3f} ± {gain.standard_error:.3f}".replace("+", "")
+        than = "lower" if gain.difference >= 0 else "higher"  # as class shares that were stated may make it
+        lead = f"{abs(gain.difference):.3f} ± {gain.standard_error:.3f}"
         said = [
             f"A mixture of {named} is kept, of {len(tried)} candidates judged by {by}.",
-            f"Its loss is lower than that of the best of them alone, {best.name}, by {lead}.",
+            f"Its loss is {than} than that of the best of them alone, {best.name}, by {lead}.",
         ]
     if fitted.not_tried:
         said.append(f"The budget had no time for {joined(list(fitted.not_tried))}.")
