@@ -71,6 +71,19 @@ def test_the_same_seed_gives_the_same_and_the_budget_says_what_is_tried():
     assert {row.name for row in cheap[0]} | {row.name for row in cheap[1]} == {row.name for row in CANDIDATES}
 
 
+@pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf")])
+def test_a_budget_that_cannot_be_meant_gets_a_sentence(budget):
+    with pytest.raises(InputError, match="budget must be above 0 seconds"):
+        ComplementaryClassifier(budget=budget).fit(np.eye(9), np.arange(9) % 3)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_too_few_labels_to_try_several_models_get_a_sentence_with_a_way_out(n):
+    named = [[row % 3] if row < n else [] for row in range(9)]
+    with pytest.raises(InputError, match=f"needs at least 4 rows with labels; got {n}. Label some more"):
+        ComplementaryClassifier(classes=[0, 1, 2]).fit(np.eye(9), named)
+
+
 def test_the_best_mixture_of_two_that_each_know_half_has_both():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 2000)
@@ -131,6 +144,14 @@ def test_known_class_shares_become_those_of_the_predictions():
     assert softmax(one.model.logits(x).numpy()).mean(0) == pytest.approx(wanted.numpy(), abs=0.06)
 
 
+def test_class_shares_that_rows_have_but_for_chance_leave_sure_predictions_alone():
+    x, y, comp = labelled(150, spread=0.5)  # blobs are even, so the shares of these rows are not, by chance
+    some = np.flatnonzero(np.random.default_rng(0).random(150) < 0.7)
+    even = torch.full((4,), 0.25, dtype=torch.float64)
+    one = portfolio.fit(x[some], comp[some], budget=0.3, class_shares=even)
+    assert (one.model.logits(x).argmax(1).numpy() == y).mean() > 0.95
+
+
 def test_rows_without_labels_are_predicted_and_do_no_harm():
     x, y, comp = labelled()
     comp[::2] = 0
@@ -178,6 +199,10 @@ def test_a_file_that_was_changed_gets_a_sentence(tmp_path):
         ({}, {"parts": about["parts"][:-1] if len(about["parts"]) > 1 else []}),
         ({}, {"parts": [{**part, "kind": "nonsense"} for part in about["parts"]]}),
         ({"weights": torch.full_like(arrays["weights"], torch.nan)}, {}),
+        ({"weights": -arrays["weights"]}, {}),
+        ({"offsets": arrays["offsets"][:1]}, {}),
+        ({}, {"doubt": 2}),
+        ({}, {"parts": [{**part, "factor": -1} for part in about["parts"]]}),
         *(({name: array[:1]}, {}) for name, array in arrays.items() if name.count(".") and len(array) > 1),
     ]
     for tensor, text in changes:
@@ -226,6 +251,22 @@ def test_images_and_sparse_rows_and_two_classes_are_taken():
         warnings.simplefilter("ignore")
         two = ComplementaryClassifier(budget=1).fit(x, 1 - (y > 1))
     assert (two.predict(x) == (y > 1)).mean() > 0.9
+
+
+def test_sparse_rows_are_taken_however_few_their_columns_and_wherever_dense_ones_are():
+    from sklearn.linear_model import LogisticRegression
+
+    x, y, comp = labelled(200)
+    thin, named = sparse.csr_matrix(x), comp.argmax(1).numpy()
+    dense = ComplementaryClassifier(budget=0.3).fit(x, named)
+    assert np.allclose(dense.predict_proba(thin), dense.predict_proba(x))
+    assert np.allclose(ComplementaryClassifier(budget=0.3).fit(thin, named).predict_proba(x), dense.predict_proba(x))
+    assert ComplementaryClassifier(budget=0.3).fit(thin[:, :1], named).predict(thin[:, :1]).shape == (200,)
+    for how in ({"transition": "estimated", "budget": 0.3}, {"model": LogisticRegression(), "scheme": "dms"}):
+        assert (ComplementaryClassifier(**how).fit(thin, named).predict(thin) == y).mean() > 0.9
+    wide = sparse.random(200, 150, 0.5, "csr", random_state=0)
+    again = ComplementaryClassifier(budget=0.3).fit(wide, named).set_params(budget=None, epochs=1)
+    assert again.fit(wide.toarray(), named).predict(wide.toarray()).shape == (200,), "the reducer is not kept"
 
 
 def test_columns_of_noise_cost_little_and_a_forest_alone_less_than_the_mixture():

@@ -290,6 +290,26 @@ def test_stated_class_shares_correct_what_is_trained_on_and_are_told(tmp_path):
     assert about["settings"]["class_shares"] == "even"
 
 
+def test_a_run_that_tries_one_candidate_says_so_and_what_class_shares_did_to_it():
+    data, _ = popular_digits()
+    settings = runs.Settings(auto=True, budget=0.01, assume="uniform")
+    plain = runs.fit(data, settings, tell=quiet)
+    assert verdict(plain).startswith("Only neighbours on components was tried, judged by 600 labels")
+    stated = runs.fit(data, replace(settings, sharing=replace(settings.sharing, class_shares="even")), tell=quiet)
+    changed = f"{100 * stated.kept.turned:.1f} %"
+    assert stated.kept.turned > 0.1
+    assert f"Class shares were taken to be even: that gave {changed} of the items another class." in verdict(stated)
+    assert stated.chosen.loss.value != plain.chosen.loss.value, "judged as it is kept"
+
+
+def test_a_mixture_whose_loss_class_shares_raised_is_not_said_to_have_a_lower_one():
+    fitted = runs.fit(popular_digits()[0], runs.Settings(auto=True, budget=0.01, assume="uniform"), tell=quiet)
+    part = replace(fitted.attempts[0], name="part", weight=0.6)
+    parts = (part, replace(part, name="other", weight=0.4), replace(part, name="mixture", weight=None))
+    said = verdict(replace(fitted, attempts=parts, choice=chosen("mixture", "mixture", part=-2, other=-2)))
+    assert "Its loss is higher than that of the best of them alone, part, by 0.020 ± 0.010." in said
+
+
 def test_an_accuracy_that_labels_cannot_tell_is_told_nowhere(tmp_path):
     data, _ = popular_digits()
     fitted = runs.fit(data, runs.Settings(Config(epochs=2), folds=1), tell=quiet)

@@ -6,6 +6,7 @@ import pytest
 
 from naysay import runs
 from naysay.augmentation import Sharing
+from naysay.cli.options import in_flags
 from naysay.errors import InputError
 
 
@@ -62,3 +63,9 @@ def test_each_scheme_shares_by_the_same_settings():
 def test_settings_that_cannot_be_meant_are_refused(options, error):
     with pytest.raises(InputError, match=error):
         runs.Settings(**options)
+
+
+def test_a_budget_for_one_network_is_refused_in_the_words_of_the_command():
+    with pytest.raises(InputError) as caught:
+        runs.Settings(budget=3.0)
+    assert in_flags(str(caught.value)).startswith("--budget 3.0 is for --model 'auto'")

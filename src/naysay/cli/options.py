@@ -87,7 +87,7 @@ Quiet = Annotated[bool, output("--quiet", None, "Say nothing but the result.")]
 ARGUMENTS = (
     *("id", "label", "features", "ignore", "truth", "labels", "item", "annotator", "options", "classes", "data"),
     *("merge_spelling", "contradictions", "transition", "n_labels", "seed", "scheme", "n_neighbors", "alpha", "gamma"),
-    *("rounds", "space", "encoder", "assume", "held_out", "folds", "force", "class_shares"),
+    *("rounds", "space", "encoder", "assume", "held_out", "folds", "force", "class_shares", "model", "budget"),
     *("format", "labels_say", "without", "weigh_annotators"),
 )
 FLAGS = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {"n_neighbors": "--neighbors"}

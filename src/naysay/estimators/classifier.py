@@ -111,6 +111,7 @@ class ComplementaryClassifier(Complementary):
         )
         comp, self.classes_ = encode_for(X, y, self.classes)
         self._trained_on = hash_rows(X)
+        self._reducer: Any = None
         ways: dict[str, Callable[[Any, torch.Tensor], Predictor | Mixture]] = {
             "auto": self._try_all,
             "foreign": self._by_foreign,
@@ -131,13 +132,9 @@ class ComplementaryClassifier(Complementary):
 
     def _try_all(self, X: Any, comp: torch.Tensor) -> Mixture:
         """The portfolio's mixture; sparse rows by their first components."""
+        self._reducer = _reducer(X, self.random_state)
+        X = _dense(X, self._reducer)
         T = self._find_transition(comp, lambda: find_space(X, "standardised" if X.ndim == 2 else "raw").features)
-        self._reducer: Any = None
-        if hasattr(X, "tocsr"):
-            from sklearn.decomposition import TruncatedSVD
-
-            self._reducer = TruncatedSVD(min(COMPONENTS, min(X.shape) - 1), random_state=self.random_state).fit(X)
-            X = self._reducer.transform(X)
         known = shares.read(shares_of(self.classes_, self.class_shares), comp.shape[1])
         two = len(self.classes_) == 2  # the third class is named with every label, which is uniform over three
         found = portfolio.fit(
@@ -194,6 +191,7 @@ class ComplementaryClassifier(Complementary):
         """Where neighbours are looked up."""
         if callable(self.encoder):
             return self.encoder(X)
+        X = _dense(X, _reducer(X, self.random_state))
         return find_space(X, "standardised" if X.ndim == 2 else "raw", self.encoder).features
 
     def _share(self, X: Any, comp: torch.Tensor, T: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -229,8 +227,8 @@ class ComplementaryClassifier(Complementary):
     def _scores(self, X: Any) -> torch.Tensor:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=self._takes_sparse(), reset=False, allow_nd=True, dtype=NUMBERS)
-        if (reducer := getattr(self, "_reducer", None)) is not None:
-            X = reducer.transform(X)
+        if self._kind() != "foreign":
+            X = _dense(X, getattr(self, "_reducer", None))
         logits = self.predictor_.logits(X)
         return self.predictor_.scores(logits).cpu()[:, : len(self.classes_)]
 
@@ -239,3 +237,19 @@ class ComplementaryClassifier(Complementary):
         tags.input_tags.three_d_array = True
         tags.input_tags.sparse = self._takes_sparse()
         return tags
+
+
+def _reducer(X: Any, seed: int) -> Any:
+    """What finds the first components of wide sparse rows; None where rows are taken whole."""
+    if not hasattr(X, "tocsr") or X.shape[1] <= COMPONENTS:
+        return None
+    from sklearn.decomposition import TruncatedSVD
+
+    return TruncatedSVD(min(COMPONENTS, X.shape[0] - 1), random_state=seed).fit(X)
+
+
+def _dense(X: Any, reducer: Any) -> Any:
+    """Rows, sparse ones too, as an array: by their components where there is a reducer."""
+    if reducer is not None:
+        return reducer.transform(X)
+    return X.toarray() if hasattr(X, "tocsr") else X

@@ -114,10 +114,14 @@ class Mixture:
                     raise ValueError(f"{name} is not finite")
             parts = [_read(found, at, part, path) for at, part in enumerate(about["parts"])]
             whole = cls(tuple(parts), found["weights"].numpy(), found["offsets"].numpy(), shape, float(about["doubt"]))
+            if whole.offsets.shape != (n_classes,) or not 0 <= whole.doubt <= 1 or (whole.weights < 0).any():
+                raise ValueError("its weights, offsets or doubt are none of a mixture")
             # shapes that do not fit each other show at the first row, and before that trees that never end
             for part in parts:
                 if not part.space.fits(math.prod(shape)):
                     raise ValueError(f"the space of {part.name} is of other columns")
+                if part.factor < 0 or getattr(part.model, "bias", whole.offsets).shape != (n_classes,):
+                    raise ValueError(f"the factor or the bias of {part.name} is none of {n_classes} classes")
                 trees = getattr(part.model, "trees", None)
                 if trees is not None and not trees.sound(math.prod(shape)):
                     raise ValueError(f"the trees of {part.name} lead nowhere")

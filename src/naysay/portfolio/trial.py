@@ -9,6 +9,7 @@
 4. The parts of the mixture are trained once more, on all rows.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from torch import Tensor
 from naysay import holdout, transition
 from naysay.augmentation import Sharing, share
 from naysay.bases import Base
-from naysay.bases.through import LEAST, Floats, as_floats, softmax
+from naysay.bases.through import Floats, as_floats, softmax
 from naysay.errors import InputError
 from naysay.estimation import label_counts
 from naysay.portfolio import blend, naming
@@ -35,6 +36,7 @@ Rows = NDArray[np.int64]
 Tell = Callable[[str], None]
 
 FOLDS, FEW_FOLDS, MANY = 5, 2, 20_000  # above so many rows two folds judge well enough
+FEWEST = 4  # labelled rows: two folds of two
 SAMPLE = 5000  # labelled rows that tell how labels come about: more would only take longer
 SHARED = Sharing("dms", None, gamma="auto")
 
@@ -98,6 +100,11 @@ def fit(
     started = time.perf_counter()
     given, x = comp.double().numpy(), np.asarray(x)
     labelled = np.flatnonzero(given.sum(1) > 0)
+    if budget is not None and not (math.isfinite(budget) and budget > 0):
+        raise InputError(f"budget must be above 0 seconds; got {budget}. 60 is enough for 2,000 rows.")
+    if 0 < len(labelled) < FEWEST:
+        few = f"got {len(labelled)}. Label some more."
+        raise InputError(f"trying several models needs at least {FEWEST} rows with labels; {few}")
     parts = _parts(comp, seed)
     n, d = len(parts[0][0]), int(np.prod(x.shape[1:]))
     allowed = budget_for(len(labelled)) if budget is None else budget
@@ -112,14 +119,17 @@ def fit(
         tried.append(one)
         tell(f"{row.name}: loss {one.loss.mean():.4f} in {one.seconds:.1f} s")
     weights = blend.weights([one.p for one in tried], given[labelled], named.T)
-    p = blend.mix([one.p for one in tried], weights)
-    offsets = _offsets(p, class_shares)
-    p = softmax(np.log(np.maximum(p, LEAST)) + offsets)
+    p, doubt = blend.mix([one.p for one in tried], weights), 1 / (len(labelled) + 1)
+    offsets = np.zeros(given.shape[1])
+    if class_shares is not None:  # with the doubt of the model that is kept: offsets that suit surer ones mislead it
+        p = (1 - doubt) * p + doubt / given.shape[1]
+        offsets = _offsets(p, class_shares)
+        p = softmax(np.log(p) + offsets)
     kept = [(one, float(weight)) for one, weight in zip(tried, weights, strict=True) if weight > 0]
     tell("training " + ", ".join(one.row.name for one, _ in kept) + " on all rows")
     fitted = tuple(_part(one, x, given, named.T, seed) for one, _ in kept)
     by = np.array([weight for _, weight in kept])
-    model = Mixture(fitted, by / by.sum(), offsets, x.shape[1:], 1 / (len(labelled) + 1))
+    model = Mixture(fitted, by / by.sum(), offsets, x.shape[1:], doubt)
     seconds = time.perf_counter() - started
     loss, missed = blend.loss_of(p, given[labelled], named.T), tuple(row.name for row in left)
     return Found(tuple(tried), weights, missed, named, labelled, p, loss, model, len(parts), seconds)
@@ -214,13 +224,19 @@ def _share(row: Candidate, x: Any, comp: Floats, seed: int) -> Floats:
     return as_floats(shared)
 
 
-def _offsets(p: Floats, class_shares: Tensor | None) -> Floats:
-    """What is added to log probabilities (n, K) so that their mean is the class shares; 0 where none are known."""
-    offsets = np.zeros(p.shape[1])
-    if class_shares is None:
-        return offsets
-    wanted, logs = as_floats(class_shares), np.log(np.maximum(p, 1e-9))
+def _offsets(p: Floats, class_shares: Tensor) -> Floats:
+    """What is added to log probabilities (n, K) so that their mean is the class shares, as far as n rows can tell.
+
+    Rows drawn by these very shares have others by chance (chi-square); to have them exactly, rows of which the models
+    are sure would have to change their class, and with them all others of that class.
+    """
+    wanted, logs = np.maximum(as_floats(class_shares), 1e-6), np.log(p)
+    offsets, free = np.zeros(p.shape[1]), p.shape[1] - 1
+    by_chance = (free + 2 * np.sqrt(2 * free)) / len(p)
     for _ in range(100):
-        offsets += np.log(np.maximum(wanted, 1e-6)) - np.log(np.maximum(softmax(logs + offsets).mean(0), 1e-9))
+        found = np.maximum(softmax(logs + offsets).mean(0), 1e-9)
+        if ((found - wanted) ** 2 / wanted).sum() <= by_chance:
+            break
+        offsets += np.log(wanted) - np.log(found)
     lowered: Floats = offsets - offsets.max()
     return lowered

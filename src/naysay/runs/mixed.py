@@ -62,11 +62,13 @@ def attempts(
             name, (), by_labels, factor, right, told(predicted, given, judged_by, near, BY_MODELS), seconds, weight
         )
 
-    tried = [
-        judged(one.row.name, one.p, one.loss, one.factor, one.seconds, float(weight))
-        for one, weight in zip(found.tried, found.weights, strict=True)
-    ]
-    if (found.weights > 0).sum() == 1:
+    alone = (found.weights > 0).sum() == 1
+    tried = []
+    for one, weight in zip(found.tried, found.weights, strict=True):
+        # what is kept alone is judged as it is kept: with the class shares that were stated
+        p, loss = (found.p, found.loss) if alone and weight > 0 else (one.p, one.loss)
+        tried.append(judged(one.row.name, p, loss, one.factor, one.seconds, float(weight)))
+    if alone:
         return tuple(tried)
     return (*tried, judged(MIXTURE, found.p, found.loss, 1.0, found.seconds, None))
 
@@ -81,7 +83,14 @@ def kept(found: portfolio.Found, data: Labelled, space: Space, settings: Setting
     shared, report = share(None, data.comp, settings.sharing_by("none"))
     ground = Ground(part, graph, None, named_by(found))
     figures = _against(oracle, found)
-    return Model(ground, shared, report, None, found.model, (figures,), {}, time.perf_counter() - started)
+    turned = None if settings.sharing.class_shares is None else _turned(found)
+    return Model(ground, shared, report, turned, found.model, (figures,), {}, time.perf_counter() - started)
+
+
+def _turned(found: portfolio.Found) -> float:
+    """The part of the labelled rows that class shares give another class."""
+    before = (np.log(found.p) - found.model.offsets).argmax(1)
+    return float((before != found.p.argmax(1)).mean())
 
 
 def named_by(found: portfolio.Found) -> Tensor | None:

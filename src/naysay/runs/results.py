@@ -31,15 +31,18 @@ def mixed(fitted: Fitted) -> list[str]:
     parts = sorted((one for one in tried if one.weight), key=lambda one: -(one.weight or 0.0))
     named = joined([f"{percent(one.weight or 0.0, 0)} {one.name}" for one in parts])
     by = f"{count(len(fitted.held), 'label')} that no model judged by them had seen"
-    if len(parts) == 1:
+    if len(tried) == 1:
+        said = [f"Only {chosen.name} was tried, judged by {by}."]
+    elif len(parts) == 1:
         said = [f"{chosen.name} is kept, of {len(tried)} candidates judged by {by}: no mixture with another is better."]
     else:
         best = min(tried, key=lambda one: one.loss.value)
         gain = fitted.choice.gains[best.name]["scel"]
-        lead = f"{gain.difference:+.3f} ± {gain.standard_error:.3f}".replace("+", "")
+        than = "lower" if gain.difference >= 0 else "higher"  # as class shares that were stated may make it
+        lead = f"{abs(gain.difference):.3f} ± {gain.standard_error:.3f}"
         said = [
             f"A mixture of {named} is kept, of {len(tried)} candidates judged by {by}.",
-            f"Its loss is lower than that of the best of them alone, {best.name}, by {lead}.",
+            f"Its loss is {than} than that of the best of them alone, {best.name}, by {lead}.",
         ]
     if fitted.not_tried:
         said.append(f"The budget had no time for {joined(list(fitted.not_tried))}.")
@@ -91,7 +94,8 @@ def by_shares(fitted: Fitted) -> list[str]:
     if stated is not None:
         how = "even" if isinstance(stated, str) else "as stated"
         did = "nothing is shared, so they changed nothing"
-        did = did if turned is None else f"that gave {percent(turned)} of the items another least named class"
+        read = "class" if fitted.settings.auto else "least named class"
+        did = did if turned is None else f"that gave {percent(turned)} of the items another {read}"
         return [f"Class shares were taken to be {how}: {did}."]
     if not shares_unknown(fitted.audit):
         return []
