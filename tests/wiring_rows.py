@@ -171,7 +171,7 @@ OPTIONS = {
             "budget": Change("", "tried", f"{OWN} --budget 1 --quiet", f"{OWN} --budget 0.1 --quiet"),
             "seed": Change("--seed 1", "model", f"{OWN} {CHEAP}"),
             "assume": Change("--assume popularity", "model", f"{BIASED} {CHEAP} --assume uniform"),
-            "class_shares": Change("--class-shares even", "model", f"{BIASED} {CHEAP}"),
+            "class_shares": Change("--class-shares shares.csv", "model", f"{BIASED} {CHEAP}"),
             "as_published": Change("", "tried", f"{OWN} {CHEAP}", f"{OWN} --as-published --epochs 1 --folds 1 --quiet"),
         },
     ],
