@@ -181,3 +181,17 @@ def test_a_model_without_probabilities_and_one_that_cannot_weigh_rows_are_refuse
         ComplementaryClassifier(model=LinearSVC()).fit(x, comp.argmax(1))
     with pytest.raises(InputError, match="KNeighborsClassifier, whose fit takes no sample_weight"):
         ComplementaryClassifier(model=KNeighborsClassifier(), scheme="dms").fit(x, comp.argmax(1))
+
+
+def test_what_a_model_of_scikit_learn_cannot_use_is_refused():
+    x, _, comp = labelled(60)
+    for setting, sentence in (
+        ({"epochs": 3}, "epochs=3 is for a network"),
+        ({"class_shares": "even"}, "class_shares='even' needs scheme="),
+        ({"n_neighbors": 4}, "n_neighbors=4 needs scheme="),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            ComplementaryClassifier(model=LogisticRegression(), **setting).fit(x, comp.argmax(1))
+    for model in (5, RandomForestClassifier):
+        with pytest.raises(InputError, match="model must be a name, a torch module or a classifier"):
+            ComplementaryClassifier(model=model).fit(x, comp.argmax(1))

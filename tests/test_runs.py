@@ -294,7 +294,7 @@ def test_a_run_that_tries_one_candidate_says_so_and_what_class_shares_did_to_it(
     data, _ = popular_digits()
     settings = runs.Settings(auto=True, budget=0.01, assume="uniform")
     plain = runs.fit(data, settings, tell=quiet)
-    assert verdict(plain).startswith("Only neighbours on components was tried, judged by 600 labels")
+    assert verdict(plain).startswith("Only neighbours on components was tried, judged by the labels of 600 items")
     stated = runs.fit(data, replace(settings, sharing=replace(settings.sharing, class_shares="even")), tell=quiet)
     changed = f"{100 * stated.kept.turned:.1f} %"
     assert stated.kept.turned > 0.1

@@ -295,7 +295,7 @@ PARAMETERS = {
             "budget": Setting(0.1, "probabilities", (("budget", 1.0),)),
             "transition": Setting(T, "probabilities", (("budget", 0.1),)),
             "class_shares": Setting(UNEVEN, "probabilities", (("budget", 0.1),)),
-            "model": Setting("mlp", "probabilities", (("model", LogisticRegression()),)),
+            "model": Setting("mlp", "probabilities", (("model", LogisticRegression()), ("epochs", None))),
             "random_state": Setting(1, "probabilities", (("budget", 1.0),)),
         },
         {"transition": Setting("popularity", "probabilities", (("loss", "fwd"),))},

@@ -122,8 +122,11 @@ class ComplementaryClassifier(Complementary):
 
     def _kind(self) -> str:
         """Whether several models are tried ("auto"), or one is trained: a "network", or one of scikit-learn's."""
-        if hasattr(self.model, "fit") and hasattr(self.model, "get_params"):
+        if hasattr(self.model, "fit") and hasattr(self.model, "get_params") and not isinstance(self.model, type):
             return "foreign"
+        if not isinstance(self.model, str | torch.nn.Module):
+            wanted = "a name, a torch module or a classifier of scikit-learn"
+            raise InputError(f"model must be {wanted}; got {self.model!r}. 'auto' tries several.")
         named = any(getattr(self, name) is not None for name in NETWORK)
         return "auto" if isinstance(self.model, str) and self.model == "auto" and not named else "network"
 
@@ -154,9 +157,17 @@ class ComplementaryClassifier(Complementary):
 
     def _by_foreign(self, X: Any, comp: torch.Tensor) -> Mixture:
         """One classifier of scikit-learn, through T."""
+        shares_labels = self.scheme is not None and self.scheme != "none"
+        needs_sharing = ("encoder", "n_neighbors", "alpha", "gamma", "class_shares")
+        unused = [name for name in NETWORK if name != "scheme" and (name not in needs_sharing or not shares_labels)]
+        unused += [] if shares_labels else ["class_shares"]
+        for name in (name for name in unused if getattr(self, name) is not None):
+            why = "needs scheme= to share labels by" if name in needs_sharing else "is for a network"
+            got = type(self.model).__name__
+            raise InputError(f"{name}={getattr(self, name)!r} {why}, and model is a {got}. Leave it out.")
         T = self._find_transition(comp, lambda: self._features(X))
         T = self.judged_by_ if T is None else T
-        if self.scheme is not None and self.scheme != "none":
+        if shares_labels:
             comp, T = self._share(X, comp, T)
         matrix = uniform(comp.shape[1]) if T is None else T
         fitted = Foreign(self.model).fit(X, comp.double().numpy(), matrix.double().numpy(), self.random_state)

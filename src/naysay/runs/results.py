@@ -30,7 +30,7 @@ def mixed(fitted: Fitted) -> list[str]:
     tried = [one for one in fitted.attempts if one.weight is not None]
     parts = sorted((one for one in tried if one.weight), key=lambda one: -(one.weight or 0.0))
     named = joined([f"{percent(one.weight or 0.0, 0)} {one.name}" for one in parts])
-    by = f"{count(len(fitted.held), 'label')} that no model judged by them had seen"
+    by = f"the labels of {count(len(fitted.held), 'item')}, which no model judged by them had seen"
     if len(tried) == 1:
         said = [f"Only {chosen.name} was tried, judged by {by}."]
     elif len(parts) == 1:
