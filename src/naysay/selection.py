@@ -161,7 +161,7 @@ def pool(parts: Sequence[Estimate]) -> Estimate:
     quite; of a difference between two candidates, which share those, little of that is left.
     """
     worst = [part.worst for part in parts if part.worst is not None]
-    return _summary(parts[0].criterion, torch.cat([part.rows for part in parts]), min(worst, default=None))
+    return summarise(parts[0].criterion, torch.cat([part.rows for part in parts]), min(worst, default=None))
 
 
 @dataclass(frozen=True)
@@ -249,10 +249,11 @@ def _estimate(name: str, rows: Tensor, comp: Tensor, worst: float | None = None)
         raise InputError(
             f"{name} needs at least 2 labelled rows for a standard error; got {len(rows)}. Hold out more rows."
         )
-    return _summary(name, rows, worst)
+    return summarise(name, rows, worst)
 
 
-def _summary(name: str, rows: Tensor, worst: float | None) -> Estimate:
+def summarise(name: str, rows: Tensor, worst: float | None = None) -> Estimate:
+    """The estimate of a criterion whose value at each row is given: their mean, with its standard error."""
     value, error = _mean(rows)
     if worst is not None and float(rows.max() - rows.min()) < 1e-9 < abs(worst - value):
         # no row was ever wrong, which few rows cannot prove: the error is that of these rows and one more that is

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from naysay.bases.through import Floats, classes_of
+from naysay.bases.through import UNSEEN, Floats, classes_of
 from naysay.errors import InputError
-
-LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +24,7 @@ class ForeignModel:
         """Log probabilities (n, K) of the classes at rows x (n, d)."""
         named = np.full((x.shape[0], len(self.T)), 0.0)
         named[:, self.classifier.classes_] = self.classifier.predict_proba(x)
-        return np.log(np.maximum(classes_of(named, self.T), LEAST))
+        return np.log(np.maximum(classes_of(named, self.T), UNSEEN))
 
 
 @dataclass(frozen=True)

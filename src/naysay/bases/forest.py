@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from naysay.bases.through import Floats, classes_of, own_evidence, softmax
+from naysay.bases.through import UNSEEN, Floats, classes_of, own_evidence, softmax
 from naysay.bases.trees import Trees
-
-LEAST = 1e-3  # the probability that a forest gives to a class that none of its trees has seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +25,7 @@ class ForestModel:
 
     def logits(self, x: Any) -> Floats:
         """Log probabilities (n, K) of the classes at rows x (n, d)."""
-        return np.log(np.maximum(classes_of(self.trees.mean(x), self.T), LEAST))
+        return np.log(np.maximum(classes_of(self.trees.mean(x), self.T), UNSEEN))
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Forest:
             if turn < self.rounds:
                 p = np.full(comp.shape, 1 / comp.shape[1])
                 p[labelled] = classes_of(np.nan_to_num(forest.oob_prediction_, nan=0.0), through)
-                target = softmax(np.log(np.maximum(p, LEAST)) + own)
+                target = softmax(np.log(np.maximum(p, UNSEEN)) + own)
                 through, leaf = np.eye(len(T)), max(1, self.leaf // 2)
         grown = [tree.tree_ for tree in forest.estimators_]
         return ForestModel(Trees.of(grown, [tree.value[:, :, 0] for tree in grown]), through)

@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 STEPS = 50  # of expectation and maximisation in `classes_of`: the likelihood is concave, and then no longer moves much
 LARGEST_CONDITION = 1e3  # of T, beyond which its inverse only makes noise of chance
 LEAST = 1e-12  # below which a probability counts as none
+UNSEEN = 1e-3  # the probability that a model of the labels gives to a class that it has never met
 SLIP = 1e-3  # the probability by which any label may be a slip: one label alone never excludes a class for good
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from naysay.bases import Base, Boosting, Forest, Linear, Nearest, Network
-from naysay.learning import Config
+from naysay.bases.network import SMALL
+from naysay.errors import InputError
 from naysay.portfolio.spaces import COMPONENTS
 
 Cost = Callable[[int, int, int], float]  # of rows n, columns d and classes K, in seconds
@@ -44,7 +45,7 @@ def _nearest(n: int, d: int, K: int) -> float:
 
 
 def _network(n: int, d: int, K: int) -> float:
-    return 0.3 + EPOCHS * n * (d + 60) * 7e-8
+    return 0.3 + SMALL.epochs * n * (d + 60) * 7e-8
 
 
 def _forest(n: int, d: int, K: int) -> float:
@@ -69,8 +70,7 @@ def _shared(cost: Cost) -> Cost:
     return lambda n, d, K: cost(n, d, K) + 0.1 + n * n * min(d, COMPONENTS) * 2e-11 + n * 64 * K * 2e-7
 
 
-EPOCHS = 30
-NETWORK = (Network(Config(loss="fwd", model="mlp", epochs=EPOCHS)),)
+NETWORK = (Network(),)
 NEAREST = (Nearest(16), Nearest(64), Nearest(256))
 FOREST, SELF_TRAINED, BOOSTING = (Forest(100),), (Forest(100, rounds=2, best=True),), (Boosting(),)
 
@@ -92,6 +92,12 @@ CANDIDATES = (
         "network on labels shared by columns", "as-given", NETWORK, _shared(_network), "dms", "standardised", False
     ),
 )
+
+
+def check_budget(budget: float) -> None:
+    """Raise InputError for a budget that is none."""
+    if not (math.isfinite(budget) and budget > 0):
+        raise InputError(f"budget must be above 0 seconds; got {budget}. 60 is enough for 2,000 rows.")
 
 
 def affordable(

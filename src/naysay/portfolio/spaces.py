@@ -44,10 +44,10 @@ class Space:
             return rows
         if self.kind == "ranks":
             return _normal_scores(rows, self.quantiles)
-        rows = rows - self.shift
         if self.kind == "angle":
             length = np.sqrt((rows**2).sum(1, keepdims=True))
             return rows / np.where(length > 0, length, 1.0) * self.scale
+        rows = rows - self.shift
         moved = rows @ self.axes if self.axes.size else rows
         return np.clip(moved * self.scale, -FAR, FAR)
 
@@ -58,7 +58,7 @@ class Space:
             "flat": ((0,), (0,), (0,), (0,)),
             "standardised": ((n_columns,), (n_columns,), (0,), (0,)),
             "ranks": ((0,), (0,), (0,), (QUANTILES, n_columns)),
-            "angle": ((n_columns,), (1,), (0,), (0,)),
+            "angle": ((0,), (1,), (0,), (0,)),
             "components": ((n_columns,), self.axes.shape[1:], (n_columns, *self.axes.shape[1:]), (0,)),
         }
         found = tuple(array.shape for array in (self.shift, self.scale, self.axes, self.quantiles))
@@ -84,8 +84,8 @@ def enter(kind: str, x: Any, seed: int = 0) -> Space:
         return Space(kind, mean, _inverse(deviation), nothing, nothing)
     if kind == "ranks":
         return Space(kind, nothing, nothing, nothing, np.quantile(rows, np.linspace(0, 1, QUANTILES), axis=0))
-    if kind == "angle":  # from where the columns lie evenly around 0, and from 0 itself where they do not
-        return Space(kind, np.zeros_like(mean), np.full(1, np.sqrt(rows.shape[1])), nothing, nothing)
+    if kind == "angle":  # of a length that gives columns a size of about 1, as the other spaces have it
+        return Space(kind, nothing, np.full(1, np.sqrt(rows.shape[1])), nothing, nothing)
     if kind == "components":
         mean, axes = principal_axes(rows, min(COMPONENTS, *rows.shape), seed)
         largest = ((rows - mean) @ axes[:, :1]).std()

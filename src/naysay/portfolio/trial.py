@@ -9,7 +9,6 @@
 4. The parts of the mixture are trained once more, on all rows.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from naysay.bases.through import Floats, as_floats, softmax
 from naysay.errors import InputError
 from naysay.estimation import label_counts
 from naysay.portfolio import blend, naming
-from naysay.portfolio.candidates import Candidate, affordable
+from naysay.portfolio.candidates import Candidate, affordable, check_budget
 from naysay.portfolio.mixture import Mixture, Part
 from naysay.portfolio.spaces import enter
 from naysay.seeds import stream
@@ -100,8 +99,8 @@ def fit(
     started = time.perf_counter()
     given, x = comp.double().numpy(), np.asarray(x)
     labelled = np.flatnonzero(given.sum(1) > 0)
-    if budget is not None and not (math.isfinite(budget) and budget > 0):
-        raise InputError(f"budget must be above 0 seconds; got {budget}. 60 is enough for 2,000 rows.")
+    if budget is not None:
+        check_budget(budget)
     if 0 < len(labelled) < FEWEST:
         few = f"got {len(labelled)}. Label some more."
         raise InputError(f"trying several models needs at least {FEWEST} rows with labels; {few}")

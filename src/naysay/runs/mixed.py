@@ -19,7 +19,6 @@ from naysay.features import Space
 from naysay.reading import Labelled, Oracle
 from naysay.runs.attempt import Attempt, Ground, Model, told, usable
 from naysay.runs.settings import Settings
-from naysay.selection import Estimate
 
 Tell = Callable[[str], None]
 MIXTURE = "mixture"
@@ -54,10 +53,8 @@ def attempts(
 
     def judged(name: str, p: Any, loss: Any, factor: float, seconds: float, weight: float | None) -> Attempt:
         predicted = torch.from_numpy(p.argmax(1))
-        rows = torch.from_numpy(loss)
-        error = float(rows.std()) / len(rows) ** 0.5
         right = selection.ure_accuracy(predicted, given, usable(judged_by))
-        by_labels = Estimate("scel", float(rows.mean()), error, rows)
+        by_labels = selection.summarise("scel", torch.from_numpy(loss))
         return Attempt(
             name, (), by_labels, factor, right, told(predicted, given, judged_by, near, BY_MODELS), seconds, weight
         )

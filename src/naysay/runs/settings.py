@@ -1,7 +1,6 @@
 """What a run does with its labels, beside the settings of training itself; every default with its reason."""
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from naysay.errors import InputError, unknown
 from naysay.features import SPACES
 from naysay.learning import RECIPES, Config
 from naysay.models import MODELS
+from naysay.portfolio.candidates import check_budget
 
 AUTO = ("none", "dms")  # what is compared when nothing is said: labels as given, and the paper's best scheme
 ASSUMPTIONS = ("auto", "uniform", "popularity", "estimated")
@@ -106,8 +106,8 @@ class Settings:
         self._check_judging()
 
     def _check_judging(self) -> None:
-        if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
-            raise InputError(f"budget must be above 0 seconds; got {self.budget}. 60 is enough for 2,000 rows.")
+        if self.budget is not None:
+            check_budget(self.budget)
         if self.budget is not None and not self.auto:
             raise InputError(f"budget={self.budget} is for model='auto', which tries several models. Leave it out.")
         if self.held_out is not None and not 0 < self.held_out < 1:
