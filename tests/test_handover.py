@@ -284,6 +284,15 @@ def test_the_classifier_corrects_by_class_shares_and_then_trains_as_on_uniform_l
     assert model.score(x, comp.numpy()) == pytest.approx(expected)
 
 
+def test_labels_corrected_by_class_shares_and_a_given_T_are_uniform_to_the_loss():
+    x, _, comp = blobs(120, STRONG)
+    settings = {"class_shares": "even", "transition": STRONG}
+    model = ComplementaryClassifier("fwd", epochs=2, encoder=lambda X: X, **settings).fit(x, comp.numpy())
+    shared, _ = share(x, comp, Sharing(n_neighbors=None, gamma="auto", **settings).within(120, K))
+    trained = train(Config("fwd", epochs=2), x, shared)
+    assert np.array_equal(model.decision_function(x), trained.predictor.logits(x).numpy())
+
+
 def test_the_classifier_estimates_T_where_it_is_asked_to():
     x, _, comp = blobs(300, STRONG)
     model = ComplementaryClassifier(

@@ -24,10 +24,8 @@ from naysay import neighbors
 from naysay.features import find_space
 from naysay.statistics import Counts, Floats
 
-CANDIDATES, MOST = (
-    20,
-    5000,
-)  # times the questions wanted, at most so many: of the most telling items these are looked at
+CANDIDATES = 20  # times the questions wanted: so many of the most telling items are looked at
+MOST = 5000  # of them
 NEAR = 10  # other candidates that a question about a typical item stands for
 
 
