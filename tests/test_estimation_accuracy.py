@@ -13,7 +13,7 @@ import torch
 
 from naysay import labels, neighbors, selection, transition
 from naysay.errors import InputError
-from naysay.estimation import Votes, estimate_accuracy, estimate_transition, neighborhoods, rejects
+from naysay.estimation import Votes, by_predictions, estimate_accuracy, estimate_transition, neighborhoods, rejects
 from naysay.estimation.noise import Noise, by_likelihood
 from naysay.statistics import Fit
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_told_says_why():
         told = estimate_accuracy(predicted, comp, estimate)
         assert (told.value, told.standard_error) == (None, None)
         assert why in told.why_not
-    assert "do not follow" in estimate_accuracy(predicted, comp, found, rejected=against).why_not
+    assert "do not follow" in estimate_accuracy(predicted, comp, found, tests=[against]).why_not
     assert "labels this few" in estimate_accuracy(predicted[:8], comp[:8], found).why_not
 
 
@@ -288,4 +288,33 @@ def test_the_interval_of_an_estimated_T_is_wider_by_its_error_and_says_what_it_a
     told, sure = (estimate_accuracy(predicted, comp, of) for of in (found, certain(found, T)))
     assert told.low <= true <= told.high
     assert told.high - told.low > sure.high - sure.low
-    assert told.assumes == "labels come about as neighbours show"
+    assert told.assumes == "labels come about as neighbours show, to within 8 %"
+
+
+def test_unevenness_that_a_test_leaves_open_widens_the_interval_by_that_part_of_the_error():
+    predicted, comp, _ = new_rows(transition.uniform(K), wrong=0.4)
+    plain = estimate_accuracy(predicted, comp, None)
+    open_to = Fit(20.0, 20, 0.5, 0.0, 0.0, 0.2)
+    told = estimate_accuracy(predicted, comp, None, tests=[open_to, replace(open_to, effect_high=0.1)])
+    assert told.value == plain.value
+    error = 1 - plain.value  # which may be hit by a part of 0.2 less or more often than it seems
+    assert told.value - told.low == pytest.approx(math.hypot(plain.value - plain.low, error / 0.8 - error))
+    assert told.high - told.value == pytest.approx(math.hypot(plain.high - plain.value, error - error / 1.2))
+    assert told.assumes == "every wrong class is named alike, to within 20 %"
+
+
+def test_models_that_saw_a_part_of_the_labels_may_err_less_with_all_of_them():
+    predicted, comp, _ = new_rows(transition.uniform(K), wrong=0.4)
+    plain, told = (estimate_accuracy(predicted, comp, None, seen=seen) for seen in (1.0, 0.8))
+    assert (told.value, told.low) == (plain.value, plain.low)
+    assert 1 - told.high == pytest.approx(0.8 * (1 - plain.high))
+
+
+def test_predictions_show_a_bias_that_no_mixture_of_classes_explains():
+    y = torch.arange(3000) % K
+    for kind, T in {"even": transition.uniform(K), "biased": transition.biased(K, "weak")}.items():
+        comp = labels.from_indices(transition.sample(y, T, 1, 3), K)
+        mistaken = torch.where(torch.arange(3000) % 10 == 0, (y + 1) % K, y)
+        found = by_predictions(mistaken, comp, None)
+        assert (found.effect_low > 0.1) == (kind == "biased")
+        assert by_predictions(mistaken, comp, T).effect_low < 0.05

@@ -28,7 +28,7 @@ from naysay.errors import InputError
 from naysay.learning import configure
 
 N = 60
-SUFFIX = {"ask": ".csv", "predict": ".csv", "augment": ".npz"}  # of what each command writes
+SUFFIX = {"export": ".onnx", "ask": ".csv", "predict": ".csv", "augment": ".npz"}  # of what each command writes
 WITHOUT_OUT = ("audit", "report", "data list", "data get", "data import")
 SMALL = {"projection": 8, "bottleneck": 4}
 
@@ -154,6 +154,9 @@ class Outcome:
     def predicted(self):
         return self.place.read_text()
 
+    def exported(self):
+        return self.place.read_bytes()
+
     def page(self):
         return (Path(self.call.split()[0]) / "report.html").read_text()
 
@@ -274,7 +277,7 @@ def write_everything():
     np.savez("images.npz", x=photos, ids=np.arange(12).astype(str), **{"not": np.arange(12) % 3})
     np.save("images.npy", photos), np.save("images2.npy", photos[::-1].copy() // 2)
     features.save_encoder(Path("encoder.safetensors"), small_encoder(), {})
-    for name in ("old.csv", "old.html", "old.npz"):
+    for name in ("old.csv", "old.html", "old.npz", "old.onnx"):
         Path(name).write_text("old")
 
 

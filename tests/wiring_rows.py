@@ -208,6 +208,13 @@ OPTIONS = {
             "force": Change("--force", "code", "run --out old.html"),
         }
     ],
+    "export": [
+        {
+            "run": Change("", "exported", "run", "run2"),
+            "out": Change("--out export-elsewhere.onnx", "places", "run"),
+            "force": Change("--force", "code", "run --out old.onnx"),
+        }
+    ],
     "augment": [
         READING | SHARING,
         ALSO,

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from naysay import __version__
-from naysay.cli import ask, audit, augment, data, demo, fit, options, predict, pretrain, report
+from naysay.cli import ask, audit, augment, data, demo, export, fit, options, predict, pretrain, report
 from naysay.cli.options import in_flags
 from naysay.cli.output import console, new_file, note, say_json
 from naysay.cores import sleep_while_waiting
@@ -57,7 +57,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # Each under its function's name, in the order of use; the help lists them so.
-ROWS = (demo.demo, audit.audit, fit.fit, predict.predict, ask.ask, report.report, augment.augment, pretrain.pretrain)
+ROWS = (
+    demo.demo,
+    audit.audit,
+    fit.fit,
+    predict.predict,
+    ask.ask,
+    report.report,
+    export.export,
+    augment.augment,
+    pretrain.pretrain,
+)
 for command in ROWS:
     app.command()(command)
 app.add_typer(data.app, name="data")

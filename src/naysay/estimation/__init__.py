@@ -1,6 +1,6 @@
 """Estimation: how labels come about, and how right predictions are, without an ordinary label."""
 
-from naysay.estimation.accuracy import Accuracy, estimate_accuracy
+from naysay.estimation.accuracy import Accuracy, by_predictions, estimate_accuracy
 from naysay.estimation.matrix import neighborhoods, rejects
 from naysay.estimation.meaning import Agreement, ask_meaning, ordinary
 from naysay.estimation.neighborhood import SAMPLE, Estimate, ask_neighbors, estimate_transition, label_counts, not_told
@@ -15,6 +15,7 @@ __all__ = [
     "Votes",
     "ask_meaning",
     "ask_neighbors",
+    "by_predictions",
     "estimate_accuracy",
     "estimate_transition",
     "label_counts",

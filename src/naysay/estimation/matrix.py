@@ -119,8 +119,8 @@ def neighborhoods(graph: Graph, labelled: int, seed: int) -> Counts:
     return group
 
 
-def rejects(group: Counts, own: LabelCounts, T: Any) -> Fit:
-    """Whether the labels of neighbourhoods are mixtures of T's rows: the test, and the size of what is left over."""
+def rejects(group: Counts, own: LabelCounts | Floats, T: Any) -> Fit:
+    """Whether the labels `own` (n, K) of groups of rows (n,) are mixtures of T's rows, and the size of what is left."""
     rows, n_groups = group >= 0, int(group.max(initial=0)) + 1
     observed = np.zeros((n_groups, own.shape[1]))
     np.add.at(observed, group[rows], own[rows])

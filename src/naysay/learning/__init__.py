@@ -1,6 +1,7 @@
 """Learning: one loop, recipes as rows. `train(Config(...), x, comp)` makes a classifier; see docs/TRAINING.md."""
 
 from naysay.learning.config import Config
+from naysay.learning.export import as_onnx
 from naysay.learning.grid import LEARNING_RATES, PAPER, WEIGHT_DECAYS, Choice, Searched, choose, grid, search
 from naysay.learning.loop import Observer, Run, Snapshot
 from naysay.learning.predictor import Predictor
@@ -29,6 +30,7 @@ __all__ = [
     "Snapshot",
     "Task",
     "Trained",
+    "as_onnx",
     "choose",
     "configure",
     "environment",

@@ -41,9 +41,10 @@ class Predictor:
         """Logits (n, K) of rows `x` as given for training: tables (n, d), images (n, H, W) or (n, H, W, C)."""
         if self.flips and len(self.shape) != 3:
             raise InputError("flips are for images (n, H, W) or (n, H, W, C); the model takes a table.")
-        return torch.cat([self._look(part) for part in self._inputs(x)])
+        return torch.cat([self.look(part) for part in self._inputs(x)])
 
-    def _look(self, part: Tensor) -> Tensor:
+    def look(self, part: Tensor) -> Tensor:
+        """Logits (B, K) of rows that are normalised."""
         logits: Tensor = self.model(part).float()
         return (logits + self.model(part.flip(3)).float()) / 2 if self.flips else logits
 

@@ -59,8 +59,8 @@ class Tried:
 class Found:
     """What was tried, the weight of each in the mixture, what there was no time for, and the mixture itself.
 
-    p (n, K): the mixture's probabilities of the labelled `rows`, of models that did not see their labels; loss (n,):
-    of those labels.
+    p (n, K): the mixture's probabilities of the labelled `rows`, of models and weights that did not see their labels;
+    loss (n,): of those labels.
     """
 
     tried: tuple[Tried, ...]
@@ -118,7 +118,7 @@ def fit(
         tried.append(one)
         tell(f"{row.name}: loss {one.loss.mean():.4f} in {one.seconds:.1f} s")
     weights = blend.weights([one.p for one in tried], given[labelled], named.T)
-    p, doubt = blend.mix([one.p for one in tried], weights), 1 / (len(labelled) + 1)
+    p, doubt = _unseen(tried, given, named.T, parts, labelled), 1 / (len(labelled) + 1)
     offsets = np.zeros(given.shape[1])
     if class_shares is not None:  # with the doubt of the model that is kept: offsets that suit surer ones mislead it
         p = (1 - doubt) * p + doubt / given.shape[1]
@@ -204,6 +204,23 @@ def _try(
             best = (base, factor, p, loss)
     assert best is not None  # every candidate has a setting
     return Tried(row, *best, time.perf_counter() - started)
+
+
+def _unseen(
+    tried: Sequence[Tried], comp: Floats, T: Floats, parts: Sequence[tuple[Rows, Rows]], labelled: Rows
+) -> Floats:
+    """The mixture's probabilities (n, K) of the labelled rows, each fold's by weights that its labels had no part in.
+
+    Weights chosen by all labels flatter: on rules over categories, where no model is much better than chance, the
+    estimated accuracy was 1.5 points higher for it.
+    """
+    p = np.empty_like(tried[0].p)
+    for _, held in parts:
+        at = np.searchsorted(labelled, held)
+        others = np.delete(np.arange(len(labelled)), at)
+        weights = blend.weights([one.p[others] for one in tried], comp[labelled[others]], T)
+        p[at] = blend.mix([one.p[at] for one in tried], weights)
+    return p
 
 
 def _part(one: Tried, x: Any, comp: Floats, T: Floats, seed: int) -> Part:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from naysay import losses, neighbors, selection
 from naysay.augmentation import Report, correct, share
-from naysay.estimation import Accuracy, estimate_accuracy
+from naysay.estimation import Accuracy, by_predictions, estimate_accuracy
 from naysay.estimation import Estimate as EstimatedT
 from naysay.holdout import Parted
 from naysay.learning import RECIPES, Figures, Observer, Predictor, Snapshot, train
@@ -130,18 +130,24 @@ def attempt(scheme: str, models: Sequence[Model], near: EstimatedT | None) -> At
 
 
 def told(
-    predicted: Tensor, comp: Tensor, T: Tensor | None, near: EstimatedT | None, assumed: str = ASSUMED
+    predicted: Tensor,
+    comp: Tensor,
+    T: Tensor | None,
+    near: EstimatedT | None,
+    assumed: str = ASSUMED,
+    seen: float = 1.0,
 ) -> Accuracy:
     """What may be said of the accuracy of predictions (n,) by labels `comp` (n, K) that come about by T.
 
     near: what neighbours say of all labels, by which it is told whether the accuracy can be; assumed: why it cannot
-    where T is not theirs.
+    where T is not theirs; seen: the part of the labels that the judged models were shown.
     """
     by_T = near if near is not None and near.told and T is not None and torch.equal(T, near.T) else None
     tested = None if near is None else near.even if by_T is None else near.follows
     if T is not None and by_T is None:  # popularity: what neighbours said tests the T they show, and even naming
         return Accuracy(None, None, math.nan, math.nan, assumed)
-    return estimate_accuracy(predicted, comp, by_T, rejected=tested)
+    tests = [by_predictions(predicted, comp, T), *([] if tested is None else [tested])]
+    return estimate_accuracy(predicted, comp, by_T, tests=tests, seen=seen)
 
 
 def calibrated(model: Model, sharpness: float) -> Model:

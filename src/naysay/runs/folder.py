@@ -27,7 +27,7 @@ from naysay import models, tensors
 from naysay import report as page
 from naysay.datasets.recipe import Columns
 from naysay.errors import InputError, intact
-from naysay.learning import Predictor, environment
+from naysay.learning import Predictor, as_onnx, environment
 from naysay.learning.rows import as_inputs, input_shape
 from naysay.portfolio import Mixture
 from naysay.reading import Labelled, Oracle
@@ -191,6 +191,16 @@ class Run:
             why = "has values so far from those of training that the model's answer is not a number"
             raise InputError(f"{odd} {why}. Mend it or leave it out.")
         return self.predictor.decode(logits), self.predictor.probabilities(logits).float()
+
+    def as_onnx(self) -> bytes:
+        """The content of an ONNX file of its network, with classes and input columns; a mixture has no such form."""
+        if not isinstance(self.predictor, Predictor):
+            raise InputError(
+                f"{self.folder} holds a mixture of models, of which trees and neighbours are no networks: ONNX is "
+                'written of one network. Fit one, with model="mlp" or another.'
+            )
+        names = {"classes": list(self.classes)}
+        return as_onnx(self.predictor, names if self.columns is None else names | {"columns": list(self.columns.names)})
 
 
 def _columns(folder: Path, input: Mapping[str, Any]) -> Columns | None:

@@ -55,9 +55,8 @@ def attempts(
         predicted = torch.from_numpy(p.argmax(1))
         right = selection.ure_accuracy(predicted, given, usable(judged_by))
         by_labels = selection.summarise("scel", torch.from_numpy(loss))
-        return Attempt(
-            name, (), by_labels, factor, right, told(predicted, given, judged_by, near, BY_MODELS), seconds, weight
-        )
+        accuracy = told(predicted, given, judged_by, near, BY_MODELS, seen(found.folds))
+        return Attempt(name, (), by_labels, factor, right, accuracy, seconds, weight)
 
     alone = (found.weights > 0).sum() == 1
     tried = []
