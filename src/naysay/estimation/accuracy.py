@@ -110,11 +110,11 @@ def estimate_accuracy(
     value = min(max(judged.value, 0.0), 1.0)
     exact = _by_hits(judged, comp) if found is None else None
     low, high = exact or (max(value - Z95 * both, 0.0), min(value + Z95 * both, 1.0))
-    uneven = max((test.effect_high for test in tests), default=0.0)
-    below, above = (1 - value) * uneven / max(1 - uneven, LEAST), (1 - value) * uneven / (1 + uneven)
+    open_to = max((test.effect_high for test in tests), default=0.0)
+    below, above = (1 - value) * open_to / max(1 - open_to, LEAST), (1 - value) * open_to / (1 + open_to)
     low, high = max(value - math.hypot(value - low, below), 0.0), min(value + math.hypot(high - value, above), 1.0)
     high = 1 - (1 - high) * seen
-    within = f", to within {percent(uneven, 0)}" if uneven else ""
+    within = f", to within {percent(open_to, 0)}" if open_to else ""
     return Accuracy(value, both, error, spread, "", low, high, (ALIKE if found is None else AS_SHOWN) + within)
 
 

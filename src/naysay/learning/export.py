@@ -24,6 +24,9 @@ from naysay.losses.table import softmax
 class _Whole(nn.Module):
     """From raw rows to probabilities, as one module."""
 
+    mean: Tensor
+    deviation: Tensor
+
     def __init__(self, predictor: Predictor) -> None:
         super().__init__()
         self.model, self.predictor = predictor.model, predictor
