@@ -472,11 +472,15 @@ MUTANTS = [
         ("classes.issuperset(map(str.casefold, levels))", "False"),
     ),
     *of(
-        "datasets/kinds.py",
+        "datasets/finding.py",
         "test_datasets_kinds.py",
         ("empty > MANY_EMPTY * len(values)\n    constant", "False\n    constant"),
         ("if counts[i] >= often]", "]"),
-        ("(days + 3) % 7", "days % 7"),
+    ),
+    *of("datasets/cells.py", "test_datasets_kinds.py", ("(days + 3) % 7", "days % 7")),
+    *of(
+        "datasets/kinds.py",
+        "test_datasets_kinds.py",
         ("(place == len(levels)) & ~known", "place == len(levels)"),
     ),
     *of(

@@ -16,7 +16,8 @@ from test_cli import naysay
 
 import naysay as library
 from naysay.cli.options import in_flags
-from naysay.datasets import kinds, read_table
+from naysay.datasets import read_table
+from naysay.datasets.finding import find
 from naysay.datasets.recipe import Columns, unlike
 from naysay.errors import InputError
 from naysay.runs import Run
@@ -293,11 +294,11 @@ def test_tf_idf_is_its_definition():
 
 def test_numbers_are_no_ids_merely_because_they_differ():
     assert one(np.arange(50.0))[0].kind == "number"
-    assert kinds.find("row_id", pa.array(np.arange(50) * 2)).kind == "number"
-    assert kinds.find("width", pa.array(np.arange(50))).kind == "number"
+    assert find("row_id", pa.array(np.arange(50) * 2)).kind == "number"
+    assert find("width", pa.array(np.arange(50))).kind == "number"
     for name in ("row_id", "userId", "ID", "index", "Unnamed: 0", "__index_level_0__", "my key"):
-        assert kinds.find(name, pa.array(np.arange(5, 55))).kind == "left out", name
-        assert kinds.find(name, pa.array(np.arange(5, 55)), named=True).kind == "number", name
+        assert find(name, pa.array(np.arange(5, 55))).kind == "left out", name
+        assert find(name, pa.array(np.arange(5, 55)), named=True).kind == "number", name
 
 
 def test_a_column_that_was_named_is_never_left_out_silently(tmp_path):

@@ -32,6 +32,7 @@ DATES = {  # the first that reads most cells is taken
     "month/day/year": rf"^(?P<m>\d{{1,2}})[-/](?P<d>\d{{1,2}})[-/](?P<y>\d{{4}}){CLOCK}{ZONE}$",
     "day/month/year": rf"^(?P<d>\d{{1,2}})[-/.](?P<m>\d{{1,2}})[-/.](?P<y>\d{{4}}){CLOCK}{ZONE}$",
 }
+CIRCLES = {"month": 12, "weekday": 7, "hour": 24}
 NAMED = 20  # strange cells that are named
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -63,11 +64,20 @@ class Texts:
         """How many rows have each text (m,)."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts))
 
+    @property
+    def empty(self) -> int:
+        """How many rows have none."""
+        return int((self.codes < 0).sum())
+
     def spread(self, values: Any, empty: Any) -> NDArray[Any]:
         """Values (m,) of the texts as values (n,) of the rows; `empty` where a cell is."""
         if not len(self.texts):
             return np.full(len(self.codes), empty, np.asarray(values).dtype)
         return np.where(self.codes >= 0, np.asarray(values)[self.codes], np.asarray(empty, np.asarray(values).dtype))
+
+    def understood(self, values: Floats) -> tuple[Floats, Strange]:
+        """Numbers (m,) of the texts as numbers (n,) of the rows; and what is NaN, but for words such as "n/a"."""
+        return self.spread(values, np.nan), self.strange(np.isnan(values) & ~are_empty(self.texts))
 
     def strange(self, wrong: NDArray[np.bool_]) -> Strange:
         """The texts that are `wrong` (m,), most frequent first, and how often they occur; many stand in the last."""
@@ -138,9 +148,8 @@ def as_numbers(column: Any, kind: Any = np.float32, form: str = "plain") -> tupl
             ticks = pc.cast(column, pa.int64() if column.type.bit_width == 64 else pa.int32())
             column = pc.divide(pc.cast(ticks, pa.float64(), safe=False), float(PER_SECOND[column.type.unit]))
         return np.asarray(pc.cast(column, pa.from_numpy_dtype(kind), safe=False)), {}
-    cells = as_texts(column)
-    found = numbers_in(cells.texts, kind, form)
-    return cells.spread(found, np.nan), cells.strange(np.isnan(found) & ~are_empty(cells.texts))
+    found = as_texts(column)
+    return found.understood(numbers_in(found.texts, kind, form))
 
 
 def as_seconds(column: Any, form: str) -> tuple[Floats, Strange]:
@@ -153,9 +162,8 @@ def as_seconds(column: Any, form: str) -> tuple[Floats, Strange]:
             column = pc.cast(column, pa.timestamp("s"))
         ticks: Floats = np.asarray(pc.cast(pc.cast(column, pa.int64()), pa.float64(), safe=False))
         return ticks / PER_SECOND[column.type.unit], {}
-    cells = as_texts(column)
-    found = seconds_in(cells.texts, form)
-    return cells.spread(found, np.nan), cells.strange(np.isnan(found) & ~are_empty(cells.texts))
+    found = as_texts(column)
+    return found.understood(seconds_in(found.texts, form))
 
 
 def seconds_in(texts: Any, form: str) -> Floats:
@@ -189,6 +197,19 @@ def seconds_in(texts: Any, form: str) -> Floats:
     offset = signs * (clock // 100 * 3600 + clock % 100 * 60)
     seconds: Floats = (days * 86400 + hour * 3600 + minute * 60 + second - offset).astype(np.float64)
     return np.where(right & (day <= length), seconds, np.nan)
+
+
+def on_circle(seconds: Floats, circle: str) -> Floats:
+    """Where times (n,) are in the year, the week or the day, in months, days or hours; NaN for NaN."""
+    if circle == "hour":
+        return seconds % 86400 / 3600
+    days = np.floor(seconds / 86400)
+    if circle == "weekday":
+        return (days + 3) % 7  # 1970 began on a Thursday
+    there = ~np.isnan(days)
+    months = np.full(len(days), np.nan)
+    months[there] = days[there].astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12
+    return months
 
 
 def as_vectors(name: str, column: Any) -> NDArray[np.float32]:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay import memory
-from naysay.datasets import cells, kinds
+from naysay.datasets import cells, finding, kinds
 from naysay.datasets.cells import Unfit, is_list
 from naysay.datasets.dataset import Array, Items, Texts, numbered
 from naysay.datasets.recipe import Columns
@@ -259,14 +259,14 @@ def _collect(
     with _reading(path):
         numbers = [name for name in plain if name not in opened.lists]
         matrix = x if len(numbers) == len(plain) else x[:, [places[name].start for name in numbers]]
-        found = {column.name: column for column in kinds.find_numbers(numbers, matrix, named)}
+        found = {column.name: column for column in finding.find_numbers(numbers, matrix, named)}
         for name in plain:
             if name in opened.lists:
                 _check_tellable(path, x[:, places[name]], name)
                 found[name] = kinds.Lists(name, width=places[name].stop - places[name].start)
         far = [name for name, column in found.items() if isinstance(column, kinds.Number) and column.centre]
         columns = {name: pa.chunked_array(part) for name, part in (odd | _again(path, far)).items()}
-        found |= {name: kinds.find(name, column, named=name in named) for name, column in columns.items()}
+        found |= {name: finding.find(name, column, named=name in named) for name, column in columns.items()}
         recipe = Columns.settle(tuple(found[name] for name in picked), frozenset(named))
         if columns or not recipe.is_plain:
             x = _assemble(path, recipe, {name: x[:, place] for name, place in places.items()} | columns)
@@ -304,7 +304,7 @@ def _assemble(path: Path, recipe: Columns, sources: Mapping[str, Any]) -> Array:
 def _check_tellable(path: Path, x: Array, name: str) -> None:
     """Raise InputError where a place of a vector lies so far from 0 that its numbers hardly differ in float32."""
     low, high = x.min(0), x.max(0)
-    for place in np.flatnonzero(kinds.far(low, high))[:1].tolist():
+    for place in np.flatnonzero(finding.far(low, high))[:1].tolist():
         furthest = max(abs(float(low[place])), abs(float(high[place])))
         about = f"column '{name}[{place}]' around {furthest:.6g}, which differ by few steps of float32"
         raise InputError(f"{path} holds numbers in {about}. Subtract their middle, or leave the column out.")
