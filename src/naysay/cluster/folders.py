@@ -24,7 +24,7 @@ import numpy as np
 from naysay import files
 from naysay.datasets.arrays import read_npy
 from naysay.datasets.cells import is_list
-from naysay.datasets.columns import PARQUET, header
+from naysay.datasets.opening import PARQUET, header
 from naysay.errors import InputError, unknown
 
 RESULT = "augment.json"

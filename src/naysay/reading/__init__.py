@@ -19,9 +19,10 @@ from typing import Any
 
 from naysay import datasets
 from naysay.datasets import Dataset, Items, store
-from naysay.datasets.columns import header, read_items
+from naysay.datasets.columns import read_items
 from naysay.datasets.dataset import REQUIRED
 from naysay.datasets.kinds import Category
+from naysay.datasets.opening import header
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading import labelling
@@ -192,10 +193,11 @@ def _own_items(
     lists = len(features) > 0 and len(picked) == 1
     spelled = {part for given in features for part in (given, *given.split(","))}
     meant = [name for name in picked if name in spelled]
-    items, recipe = read_items(path, key, label, truth, picked, meant, lists=lists)
-    if not recipe.is_plain:
-        warnings.warn(recipe.account(), stacklevel=3)
-    inputs = list(recipe.inputs)
+    items = read_items(path, key, label, truth, picked, meant, lists=lists)
+    assert items.columns is not None  # of a table
+    if not items.columns.is_plain:
+        warnings.warn(items.columns.account(), stacklevel=3)
+    inputs = list(items.columns.inputs)
     return items, {**origin, "id": key, "columns": inputs, "lists": lists or items.x.shape[1] != len(inputs)}
 
 

@@ -12,9 +12,9 @@ from torch import Tensor
 from naysay import datasets, labels, memory, transition
 from naysay.datasets import Dataset, Items
 from naysay.datasets.arrays import read_npy
-from naysay.datasets.columns import header
 from naysay.datasets.dataset import Texts, numbered
 from naysay.datasets.images import whole_names
+from naysay.datasets.opening import header
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading import class_names, matrices
