@@ -461,8 +461,7 @@ MUTANTS = [
     *of(
         "reading/__init__.py",
         "test_wiring.py -k 'augment-seed or augment-annotator or augment-folder or augment-truth'",
-        ("Draws(transition, n_labels, seed)", "Draws(transition, n_labels, 0)"),
-        ("item, label, annotator, options)", "item, label, None, options)"),
+        ("    asked = Asked(**{", '    given["annotator"] = None\n    asked = Asked(**{'),
         ("known_set(source, data, whole", "known_set(source, None, whole"),
         ("read_items(path, key, label, truth,", "read_items(path, key, label, None,"),
     ),
@@ -492,10 +491,15 @@ MUTANTS = [
     *of(
         "reading/labelling.py",
         "test_wiring.py -k 'augment-n_labels or augment-transition or augment-merge'",
-        ("self.n_labels or 1", "1"),
-        ("BIASED[name], self.seed)", '"weak", self.seed)'),
-        ("merge_spelling=self.merge_spelling", "merge_spelling=False"),
+        ("asked.n_labels or 1", "1"),
+        ("BIASED[name], asked.seed)", '"weak", asked.seed)'),
+        ("sample(y_true, T, m, asked.seed)", "sample(y_true, T, m, 0)", "test_wiring.py -k augment-seed"),
         ("data.comp_train[:, :m]", "data.comp_train", HANDOVER),
+    ),
+    *of(
+        "reading/asked.py",
+        "test_wiring.py -k augment-merge",
+        ("merge_spelling=self.merge_spelling", "merge_spelling=False"),
     ),
     *of(
         "reading/oracle.py",
