@@ -110,6 +110,14 @@ def test_csv_parquet_and_columns_in_memory_give_the_same_features(tmp_path):
     assert path.exists()
 
 
+def test_a_row_that_cannot_be_used_is_named_by_its_place_in_the_whole_table():
+    x = np.zeros(70_000)
+    columns = Columns.find({"x": np.arange(3.0)})
+    x[69_999] = np.inf
+    with pytest.raises(InputError, match=r"finite numbers in column 'x'; got nan or inf in row 70000\."):
+        columns.apply({"x": x})
+
+
 def test_a_table_of_plain_numbers_stays_as_it_is(tmp_path):
     cells = ["0.1", "16777217", "-3e-7", "1e10", "0.30000001192092896", "5"]
     path = write(tmp_path / "t.csv", {"a": cells, "same": ["2"] * 6, "whole": ["3", "1", "2", "6", "5", "4"]})

@@ -94,15 +94,12 @@ def as_texts(column: Any) -> Texts:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.ChunkedArray):  # more than two gigabytes of text in one column
-        column = pa.concat_arrays([pc.cast(chunk, pa.large_string()) for chunk in column.chunks])
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        column = pc.cast(column, column.type.value_type)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
-    first = pc.dictionary_encode(pc.cast(column, pa.large_string()))
+    column = pc.cast(column, pa.large_string())
+    first = pc.dictionary_encode(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
     # stripping makes some texts alike, so they are counted once more
     stripped = pc.utf8_trim_whitespace(first.dictionary)
     again = pc.dictionary_encode(pc.if_else(pc.equal(stripped, ""), None, stripped))

@@ -7,7 +7,7 @@ go straight into the features.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -235,8 +235,12 @@ def _spread(columns: list[Texts]) -> Texts:
     """Label columns side by side, (n, m); cells that are lists are spread out."""
     if not any(isinstance(cell, list) for column in columns for cell in column):
         return np.stack(columns, 1)
-    rows = zip(*columns, strict=True)
-    return pad([[text for cell in row for text in (cell if isinstance(cell, list) else [cell])] for row in rows])
+    return pad(list(map(flat, zip(*columns, strict=True))))
+
+
+def flat(cells: Iterable[Any]) -> list[str | None]:
+    """The texts of cells, of which some are lists."""
+    return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell])]
 
 
 def pad(rows: Sequence[Sequence[str | None]]) -> Texts:

@@ -108,16 +108,16 @@ def blocks(path: Path, opened: Opened) -> Iterator[tuple[int, Any]]:
 
 
 @contextmanager
-def reading(path: Path, start: int = 0) -> Iterator[None]:
-    """Around what is made of a file's rows from `start` on: what goes wrong is said of the file."""
+def reading(table: object, start: int = 0) -> Iterator[None]:
+    """Around what is made of a table's rows from `start` on: what goes wrong is said of the table, by its name."""
     import pyarrow as pa
 
     try:
         yield
     except Unfit as error:
-        raise error.of(path, start) from error
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is damaged ({error}). Write it again.") from error
+        raise error.of(table, start) from error
+    except (pa.ArrowException, OSError) as error:  # text that is none shows only when it is looked at
+        raise InputError(f"{table} is damaged ({error}). Write it again.") from error
 
 
 def look(path: Path, picked: list[str], *, lists: bool) -> tuple[list[str], list[str]]:

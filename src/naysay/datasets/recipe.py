@@ -12,8 +12,7 @@ are in every one columns that number the rows, or whose texts are all different.
 import dataclasses
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, get_type_hints
 
@@ -25,6 +24,7 @@ from naysay.datasets import kinds
 from naysay.datasets.cells import Strange
 from naysay.datasets.finding import find
 from naysay.datasets.kinds import Column, LeftOut, Number, Text
+from naysay.datasets.opening import reading
 from naysay.datasets.wording import Wording
 from naysay.errors import InputError
 from naysay.words import count, few
@@ -45,7 +45,7 @@ class Columns:
     def find(cls, table: Any, named: Iterable[str] = ()) -> Self:
         """What the columns of a table are; `named`: those that were named as features, which is no accident."""
         table, explicit = as_arrow(table), set(named)
-        with _as_text():
+        with reading("the table"):
             found = [find(name, table.column(name), named=name in explicit) for name in table.column_names]
         return cls.settle(tuple(found), explicit)
 
@@ -105,7 +105,7 @@ class Columns:
         place = 0
         for column in self.used:
             for start in range(0, table.num_rows, MANY):
-                with _as_text():
+                with reading("the table", start):
                     block, odd = column.apply(table.column(column.name).slice(start, MANY).combine_chunks())
                 x[start : start + len(block), place : place + block.shape[1]] = block
                 if odd and strange is not None:
@@ -159,17 +159,6 @@ def unlike(columns: Columns, strange: Mapping[str, Strange]) -> str:
             what = count(sum(odd.values()), "cell") + ("" if named is None else f" such as {named[:40]!r}")
             said.append(f"{what} in {column.name!r}, {'empty' if named is None else column.instead}")
     return "; ".join(said)
-
-
-@contextmanager
-def _as_text() -> Iterator[None]:
-    """Around what reads cells: text that is none is the one thing that Arrow finds out only then."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except pa.ArrowException as error:
-        raise InputError(f"the table is damaged ({error}). Write it again.") from error
 
 
 def _plain(column: Column) -> dict[str, Any]:

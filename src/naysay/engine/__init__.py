@@ -11,10 +11,11 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import cast
 
+from naysay.cores import usable as cores
 from naysay.engine import local
 from naysay.engine.jobs import ATTEMPTS, Engine, Failure, Job, JobFailed, Outcome, each
 from naysay.engine.ledger import Ledger, run_recorded
-from naysay.engine.worker import cores, share_of_threads
+from naysay.engine.worker import share_of_threads
 from naysay.errors import InputError, unknown
 
 NAMES = ("local", "ray")

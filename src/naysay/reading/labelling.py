@@ -129,13 +129,13 @@ def in_columns(items: Items, origin: Origin, texts: Texts, columns: Names, asked
     if not parts and asked.labels_say in (None, "not"):
         comp = labels.from_indices(_numbers(classes, texts), len(classes.names), contradictions=asked.contradictions)
         return Labelled(items, comp, classes.names, origin=said, sure=sure)
-    kind, every = KINDS[asked.labels_say or "not"], range(len(classes.names))
+    rule_out, every = KINDS[asked.labels_say or "not"], range(len(classes.names))
     number = {None: ()} | {
         text: tuple(dict.fromkeys(classes.number[part] for part in parts.get(text, (text,)) if part in classes.number))
         for text in counts
     }
     memory.afford(8 * len(every) * texts.size, "labels that name many classes", "Give fewer rows or classes.")
-    ruled_out = {text: kind.rule_out(k, (), every) if k else [] for text, k in number.items()}
+    ruled_out = {text: rule_out(k, (), every) if k else [] for text, k in number.items()}
     rows = [[k for text in row for k in ruled_out[text]] for row in texts.tolist()]
     comp = labels.from_indices(rows, len(classes.names), contradictions=asked.contradictions)
     return Labelled(items, comp, classes.names, origin=said, sure=sure)

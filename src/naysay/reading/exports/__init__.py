@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from naysay.reading.exports import argilla, label_studio, prodigy
+from naysay.reading.exports.plain_json import load, load_lines
 from naysay.reading.statements import Statement
 
 
@@ -27,8 +28,8 @@ class Export:
 EXPORTS = {
     row.name: row
     for row in (
-        Export("label-studio", (".json",), label_studio.recognises, label_studio.open_tasks, label_studio.read),
-        Export("prodigy", (".jsonl", ".json"), prodigy.recognises, prodigy.open_lines, prodigy.read),
+        Export("label-studio", (".json",), label_studio.recognises, load, label_studio.read),
+        Export("prodigy", (".jsonl", ".json"), prodigy.recognises, load_lines, prodigy.read),
         Export("argilla", (".parquet", ".pq"), argilla.recognises, argilla.open_records, argilla.read),
     )
 }
