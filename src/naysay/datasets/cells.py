@@ -69,11 +69,9 @@ class Texts:
         """How many rows have none."""
         return int((self.codes < 0).sum())
 
-    def spread(self, values: Any, empty: Any) -> NDArray[Any]:
+    def spread(self, values: NDArray[Any], empty: Any) -> NDArray[Any]:
         """Values (m,) of the texts as values (n,) of the rows; `empty` where a cell is."""
-        if not len(self.texts):
-            return np.full(len(self.codes), empty, np.asarray(values).dtype)
-        return np.where(self.codes >= 0, np.asarray(values)[self.codes], np.asarray(empty, np.asarray(values).dtype))
+        return np.append(values, np.asarray(empty, values.dtype))[self.codes]  # -1 is the last
 
     def understood(self, values: Floats) -> tuple[Floats, Strange]:
         """Numbers (m,) of the texts as numbers (n,) of the rows; and what is NaN, but for words such as "n/a"."""

@@ -5,6 +5,8 @@
             ...
 
 It knows nothing of labels: jobs are functions with keywords, and the same jobs give the same values on either engine.
+What goes in and comes out are `jobs`; how they reach a process and come back, `worker`; the processes of this machine,
+`local`; and a file of what is done, which survives a kill, the `ledger`.
 """
 
 from contextlib import AbstractContextManager
