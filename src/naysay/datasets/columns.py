@@ -19,9 +19,9 @@ from naysay import memory
 from naysay.datasets import cells, finding, kinds
 from naysay.datasets.cells import is_list
 from naysay.datasets.dataset import Array, Items, Texts, numbered
-from naysay.datasets.opening import CSV, FEWER, PARQUET, Opened, blocks, header, look, open_table, reading
+from naysay.datasets.opening import CSV, FEWER, PARQUET, Opened, blocks, header, look, open_table, reading, require
 from naysay.datasets.recipe import Columns
-from naysay.errors import InputError, unknown
+from naysay.errors import InputError
 
 __all__ = ["CSV", "PARQUET", "apply_blocks", "header", "read_blocks", "read_columns", "read_items", "read_table"]
 
@@ -63,7 +63,7 @@ def read_items(
     """`read_table` with the feature columns `picked`, of which some were `named`; lists: one in CSV may hold lists."""
     text = [name for name in (id, *labels, truth) if name is not None]
     columns = header(path)
-    _require(path, columns, [*text, *picked])
+    require(path, columns, [*text, *picked])
     if not picked:
         taken = f"{', '.join(columns)} are all named otherwise"
         raise InputError(f"{path} has no column left for features: {taken}. Add columns of numbers.")
@@ -82,7 +82,7 @@ def read_items(
 def read_columns(path: str | PathLike[str], columns: Sequence[str]) -> dict[str, Texts]:
     """The named columns of a CSV or Parquet file as text, None where a cell is empty; rows may repeat, as labels do."""
     path = Path(path)
-    _require(path, header(path), columns)
+    require(path, header(path), columns)
     return _collect(path, list(columns), [], (), lists=False)[0]
 
 
@@ -114,12 +114,6 @@ def _names(recipe: Columns) -> tuple[str, ...]:
 
 def _listed(names: str | Sequence[str] | None) -> list[str]:
     return [] if names is None else [names] if isinstance(names, str) else list(names)
-
-
-def _require(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
-    for name in wanted:
-        if name not in columns:
-            raise unknown(f"column of {path}", name, columns)
 
 
 def _collect(

@@ -19,7 +19,7 @@ from typing import Any
 
 from naysay import memory
 from naysay.datasets.cells import Unfit, is_list, is_number
-from naysay.errors import InputError
+from naysay.errors import InputError, unknown
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
@@ -39,7 +39,7 @@ def header(path: Path) -> list[str]:
     if not path.is_file():
         raise InputError(f"{path} is not a file. Give the path of a CSV or Parquet file.")
     if path.suffix.lower() in PARQUET:
-        columns = [str(name) for name in _parquet(path).schema_arrow.names]
+        columns = [str(name) for name in open_parquet(path).schema_arrow.names]
     elif path.name.lower().endswith(CSV):
         try:
             columns = next(_first_rows(path), [])
@@ -54,6 +54,13 @@ def header(path: Path) -> list[str]:
     if twice is not None:
         raise InputError(f"{path} has more than one column named {twice!r}. Give each its own name.")
     return columns
+
+
+def require(path: Path, columns: Sequence[str], wanted: Iterable[str | None]) -> None:
+    """Raise InputError where one of the wanted names, of which some may be none, is no column of the file."""
+    for name in wanted:
+        if name is not None and name not in columns:
+            raise unknown(f"column of {path}", name, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +84,7 @@ def open_table(
 
     wanted = list(dict.fromkeys((*text, *picked)))
     if path.suffix.lower() in PARQUET:
-        file = _parquet(path)
+        file = open_parquet(path)
         types = {name: file.schema_arrow.field(name).type for name in picked}
         batches = file.iter_batches(BLOCK_ROWS, columns=wanted)
         numeric, listed = ({name for name, of in types.items() if asked(of)} for asked in (is_number, is_list))
@@ -135,14 +142,17 @@ def look(path: Path, picked: list[str], *, lists: bool) -> tuple[list[str], list
     return [name for name in picked if all(NUMERIC.fullmatch(cell) for cell in seen.get(name, ()))], []
 
 
-def _parquet(path: Path) -> Any:
+def open_parquet(path: Path, way_out: str = "Write it again, or give a CSV file.") -> Any:
+    """A Parquet file, of which only the columns that are asked for are read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read as Parquet ({error}). Write it again, or give a CSV file.") from error
+        file = pq.ParquetFile(path)
+        file.schema_arrow  # noqa: B018  (names that are no text show here)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as Parquet ({error}). {way_out}") from error
+    return file
 
 
 def _csv(path: Path, types: dict[str, Any]) -> Any:

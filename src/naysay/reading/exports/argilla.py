@@ -22,19 +22,6 @@ IDS = ("id", "external_id", "_server_id")
 SUBMITTED = ("submitted", None)
 
 
-def open_records(path: Path) -> Any:
-    """The Parquet file, of which only the columns that are asked for are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(path)
-        file.schema_arrow  # noqa: B018  (names that are no text show here)
-        return file
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as Parquet ({error}). Export it again.") from error
-
-
 def recognises(file: Any) -> bool:
     """Whether the columns are those of such an export."""
     return bool(_questions(file.schema_arrow.names))
