@@ -5,6 +5,7 @@ among them. What is no number, or no time, is NaN and is returned by name, so th
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -35,6 +36,23 @@ DATES = {  # the first that reads most cells is taken
 CIRCLES = {"month": 12, "weekday": 7, "hour": 24}
 NAMED = 20  # strange cells that are named
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def _one_of(*names: str) -> Callable[[Any], bool]:
+    """Whether an Arrow type is one of those, by the names of pyarrow's `is_` functions."""
+
+    def found(kind: Any) -> bool:
+        from pyarrow import types
+
+        return any(getattr(types, f"is_{name}")(kind) for name in names)
+
+    return found
+
+
+is_text = _one_of("string", "large_string", "string_view", "dictionary")  # a dictionary may be of any values
+is_number = _one_of("integer", "floating", "decimal", "time", "duration")
+is_date = _one_of("timestamp", "date")
+is_list = _one_of("list", "large_list", "fixed_size_list")
 
 
 class Unfit(InputError):
@@ -152,7 +170,7 @@ def as_seconds(column: Any, form: str) -> tuple[Floats, Strange]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+    if is_date(column.type):
         if pa.types.is_date(column.type):
             column = pc.cast(column, pa.timestamp("s"))
         ticks: Floats = np.asarray(pc.cast(pc.cast(column, pa.int64()), pa.float64(), safe=False))
@@ -248,33 +266,3 @@ def not_numbers(column: str, got: str) -> Unfit:
     if got.startswith("["):
         way_out = f"If its lists are embeddings, name it with features={column!r}."
     return Unfit(f"must hold numbers in column {column!r}; got {got[:40]!r}", way_out)
-
-
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is one of texts, or of a dictionary of any values."""
-    import pyarrow as pa
-
-    of_texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    return bool(of_texts or pa.types.is_dictionary(kind))
-
-
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is one of numbers, those of spans and times of day too."""
-    import pyarrow as pa
-
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return bool(plain or pa.types.is_time(kind) or pa.types.is_duration(kind))
-
-
-def is_date(kind: Any) -> bool:
-    """Whether an Arrow type is one of dates or of points in time."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
-def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is one of lists."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))

@@ -83,7 +83,7 @@ def read_columns(path: str | PathLike[str], columns: Sequence[str]) -> dict[str,
     """The named columns of a CSV or Parquet file as text, None where a cell is empty; rows may repeat, as labels do."""
     path = Path(path)
     require(path, header(path), columns)
-    return _collect(path, list(columns), [], (), lists=False)[0]
+    return _load(path, open_table(path, columns, [], [], []), list(columns), [])[0]
 
 
 def apply_blocks(
@@ -155,7 +155,12 @@ def _load(
     x, widths, rows = np.empty((0, 0), np.float32), [1] * len(plain), 0
     for start, batch in blocks(path, opened):
         with reading(path, start):
-            values = [_values(name, batch.column(name), name in opened.lists) for name in plain]
+            values = [
+                cells.as_vectors(name, batch.column(name))
+                if name in opened.lists
+                else cells.as_numbers(batch.column(name))[0].astype(np.float32)[:, None]
+                for name in plain
+            ]
             for name, part in parts.items():
                 part.append(_texts(path, name, batch.column(name)))
         for name, column in odd.items():
@@ -175,11 +180,6 @@ def _load(
     columns = np.split(x, np.cumsum(widths)[:-1], axis=1) if plain else []
     sources = dict(zip(plain, columns, strict=True)) | odd
     return {name: np.concatenate(part) for name, part in parts.items()}, x, sources
-
-
-def _values(name: str, column: Any, vectors: bool) -> NDArray[np.float32]:
-    """A column as float32: numbers (b, 1), NaN where a cell is empty, or the vectors (b, d) of lists."""
-    return cells.as_vectors(name, column) if vectors else cells.as_numbers(column)[0].astype(np.float32)[:, None]
 
 
 def _again(path: Path, names: list[str]) -> dict[str, list[Any]]:
