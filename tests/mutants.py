@@ -461,8 +461,7 @@ MUTANTS = [
     *of(
         "reading/__init__.py",
         "test_wiring.py -k 'augment-seed or augment-annotator or augment-folder or augment-truth'",
-        ("Draws(transition, n_labels, seed)", "Draws(transition, n_labels, 0)"),
-        ("item, label, annotator, options)", "item, label, None, options)"),
+        ("    asked = Asked(**{", '    given["annotator"] = None\n    asked = Asked(**{'),
         ("known_set(source, data, whole", "known_set(source, None, whole"),
         ("read_items(path, key, label, truth,", "read_items(path, key, label, None,"),
     ),
@@ -472,11 +471,15 @@ MUTANTS = [
         ("classes.issuperset(map(str.casefold, levels))", "False"),
     ),
     *of(
-        "datasets/kinds.py",
+        "datasets/finding.py",
         "test_datasets_kinds.py",
         ("empty > MANY_EMPTY * len(values)\n    constant", "False\n    constant"),
         ("if counts[i] >= often]", "]"),
-        ("(days + 3) % 7", "days % 7"),
+    ),
+    *of("datasets/cells.py", "test_datasets_kinds.py", ("(days + 3) % 7", "days % 7")),
+    *of(
+        "datasets/kinds.py",
+        "test_datasets_kinds.py",
         ("(place == len(levels)) & ~known", "place == len(levels)"),
     ),
     *of(
@@ -488,10 +491,15 @@ MUTANTS = [
     *of(
         "reading/labelling.py",
         "test_wiring.py -k 'augment-n_labels or augment-transition or augment-merge'",
-        ("self.n_labels or 1", "1"),
-        ("BIASED[name], self.seed)", '"weak", self.seed)'),
-        ("merge_spelling=self.merge_spelling", "merge_spelling=False"),
+        ("asked.n_labels or 1", "1"),
+        ("BIASED[name], asked.seed)", '"weak", asked.seed)'),
+        ("sample(y_true, T, m, asked.seed)", "sample(y_true, T, m, 0)", "test_wiring.py -k augment-seed"),
         ("data.comp_train[:, :m]", "data.comp_train", HANDOVER),
+    ),
+    *of(
+        "reading/asked.py",
+        "test_wiring.py -k augment-merge",
+        ("merge_spelling=self.merge_spelling", "merge_spelling=False"),
     ),
     *of(
         "reading/oracle.py",

@@ -16,7 +16,8 @@ from test_cli import naysay
 
 import naysay as library
 from naysay.cli.options import in_flags
-from naysay.datasets import kinds, read_table
+from naysay.datasets import read_table
+from naysay.datasets.finding import find
 from naysay.datasets.recipe import Columns, unlike
 from naysay.errors import InputError
 from naysay.runs import Run
@@ -107,6 +108,14 @@ def test_csv_parquet_and_columns_in_memory_give_the_same_features(tmp_path):
     assert np.array_equal(Columns.find(texts).apply(texts), one.x)
     assert np.array_equal(Columns.find(pa.table(texts)).apply(pa.table(texts)), one.x)
     assert path.exists()
+
+
+def test_a_row_that_cannot_be_used_is_named_by_its_place_in_the_whole_table():
+    x = np.zeros(70_000)
+    columns = Columns.find({"x": np.arange(3.0)})
+    x[69_999] = np.inf
+    with pytest.raises(InputError, match=r"finite numbers in column 'x'; got nan or inf in row 70000\."):
+        columns.apply({"x": x})
 
 
 def test_a_table_of_plain_numbers_stays_as_it_is(tmp_path):
@@ -293,11 +302,11 @@ def test_tf_idf_is_its_definition():
 
 def test_numbers_are_no_ids_merely_because_they_differ():
     assert one(np.arange(50.0))[0].kind == "number"
-    assert kinds.find("row_id", pa.array(np.arange(50) * 2)).kind == "number"
-    assert kinds.find("width", pa.array(np.arange(50))).kind == "number"
+    assert find("row_id", pa.array(np.arange(50) * 2)).kind == "number"
+    assert find("width", pa.array(np.arange(50))).kind == "number"
     for name in ("row_id", "userId", "ID", "index", "Unnamed: 0", "__index_level_0__", "my key"):
-        assert kinds.find(name, pa.array(np.arange(5, 55))).kind == "left out", name
-        assert kinds.find(name, pa.array(np.arange(5, 55)), named=True).kind == "number", name
+        assert find(name, pa.array(np.arange(5, 55))).kind == "left out", name
+        assert find(name, pa.array(np.arange(5, 55)), named=True).kind == "number", name
 
 
 def test_a_column_that_was_named_is_never_left_out_silently(tmp_path):

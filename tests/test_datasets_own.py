@@ -676,3 +676,11 @@ def test_numbers_that_float32_cannot_tell_apart_lose_their_middle_first(tmp_path
     pq.write_table(pa.table({"e": [[1e10], [1e10 + 1]]}), tmp_path / "e.parquet")
     with pytest.raises(InputError, match=r"column 'e\[0\]' around 1e\+10, which differ by few steps of float32"):
         read_table(tmp_path / "e.parquet")
+
+
+def test_a_parquet_file_whose_names_are_no_text_is_refused_in_one_sentence(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"abcdwxyz": [1.0, 2.0]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"abcdwxyz", b"ab\xff\xfewxyz"))
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        read_table(path)

@@ -134,8 +134,6 @@ def test_merged_spellings_are_written_as_most_are():
     classes = find_classes({"Cat": 1, "cat": 3, "CAT": 2, "dog": 1}, merge_spelling=True)
     assert classes.names == ("cat", "dog")
     assert {text: classes.number[text] for text in ("Cat", "cat", "CAT")} == {"Cat": 0, "cat": 0, "CAT": 0}
-    assert classes.spelled("CAT") == "cat"
-    assert classes.spelled(None) is None
     with pytest.raises(InputError, match="'Cat' and 'cat'"):
         find_classes({"Cat": 1, "cat": 3, "dog": 1})
     with pytest.raises(InputError, match="different names, none of them empty; got 'a' twice"):

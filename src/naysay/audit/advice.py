@@ -42,10 +42,8 @@ Found = Iterator[Advice]
 
 def advise(audit: "Audit") -> tuple[Advice, ...]:
     """What the rules say of an audit, the most pressing first; of ordinary labels nothing else is worth saying."""
-    near = audit.neighborhood
-    if near is not None and near.agreement is not None and near.agreement.ordinary:
-        said = ordinary(near.agreement)
-        return (act(f"{said[0].upper()}{said[1:]}. {MEANING}"),)
+    if said := _ordinary(audit):
+        return (act(f"{said[0].upper()}{said[1:]}"),)
     found = [advice for rule in RULES for advice in rule(audit)] + [look(why) for why in audit.not_told]
     if not any(advice.level == "act" for advice in found):
         found.append(fine("Nothing stands in the way of training: start with the loss scl-nl and the scheme dms."))
@@ -54,9 +52,15 @@ def advise(audit: "Audit") -> tuple[Advice, ...]:
 
 def refuse_ordinary(audit: "Audit") -> None:
     """Raise InputError where labels look like ordinary ones."""
+    if said := _ordinary(audit):
+        raise InputError(said)
+
+
+def _ordinary(audit: "Audit") -> str:
+    """What makes labels look like ordinary ones, and the way out; "" where nothing does."""
     near = audit.neighborhood
-    if near is not None and near.agreement is not None and near.agreement.ordinary:
-        raise InputError(f"{ordinary(near.agreement)}. {MEANING}")
+    agreement = None if near is None else near.agreement
+    return f"{ordinary(agreement)}. {MEANING}" if agreement is not None and agreement.ordinary else ""
 
 
 def shares_unknown(audit: "Audit") -> bool:

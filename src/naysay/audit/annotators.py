@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from naysay.errors import InputError
 from naysay.labels import column, column_names, is_missing, listed
+from naysay.reading.weighing import against
 from naysay.statistics import Counts, Fit, Floats, Share, at_least, fit, share
 
 Mask = NDArray[np.bool_]
@@ -95,7 +96,7 @@ def annotators(rows: Rows, classes: tuple[str, ...], likely: Counts) -> Annotato
     total = by_class.sum(1)
     seen = np.bincount(np.unique(item * n_people + who) % n_people, minlength=n_people)
     agree, pairs = _pairs(item, label, who, n_classes, n_people)
-    wrong, judged = _against(item, label, who, likely, n_people)
+    wrong, judged = against(item, label, who, likely, n_people)
     p_values, too_unlikely = tails(wrong, judged), FAMILY_ALPHA / max((judged > 0).sum(), 1)
     found = []
     for a in np.flatnonzero(total).tolist():
@@ -162,13 +163,6 @@ def _group_sizes(keys: Counts) -> Counts:
     """For each entry, how many entries have its key."""
     _, group, size = np.unique(keys, return_inverse=True, return_counts=True)
     return np.take(size, group)
-
-
-def _against(item: Counts, label: Counts, who: Counts, likely: Counts, n_people: int) -> tuple[Counts, Counts]:
-    """For each annotator, how many labels name their item's `likely` class, and how many can be judged so."""
-    clear = likely[item] != NOBODY
-    wrong = clear & (label == likely[item])
-    return np.bincount(who[wrong], minlength=n_people), np.bincount(who[clear], minlength=n_people)
 
 
 def read(

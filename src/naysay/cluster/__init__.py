@@ -4,7 +4,9 @@
     trained = cluster.train_on_ray(config, x, comp, workers=16, address="auto")
     with engine.start("ray", address="auto") as started: ...   # independent jobs; `remote` is that engine
 
-Each part is imported when it is first used: a worker that only runs jobs does not wait for torch.
+Each part is imported when it is first used: a worker that only runs jobs does not wait for torch. All go through
+`connection`. Sharing over shards is `flow`: its files (`folders`), each shard read once (`prepare`), the neighbours of
+all rows (`search`), and the rounds of sharing (`rounds`). `train` is one training, `remote` the engine.
 """
 
 from importlib import import_module

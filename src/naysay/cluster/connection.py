@@ -19,7 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from naysay.engine.worker import cores, environ, environment
+from naysay.cores import usable as cores
+from naysay.engine.worker import environ, environment
 from naysay.errors import InputError
 from naysay.progress import track
 

@@ -24,8 +24,8 @@ import numpy as np
 from naysay import files
 from naysay.datasets.arrays import read_npy
 from naysay.datasets.cells import is_list
-from naysay.datasets.columns import PARQUET, header
-from naysay.errors import InputError, unknown
+from naysay.datasets.opening import PARQUET, header, require
+from naysay.errors import InputError
 
 RESULT = "augment.json"
 ENDINGS = (".npy", *PARQUET)
@@ -150,9 +150,7 @@ def _look_at_parquet(path: Path, features: str | None, label: Sequence[str], id:
     import pyarrow.parquet as pq
 
     columns = header(path)
-    for name in (features, id, *label):
-        if name is not None and name not in columns:
-            raise unknown(f"column of {path}", name, columns)
+    require(path, columns, (features, id, *label))
     with pq.ParquetFile(path) as file:
         kinds = {field.name: field.type for field in file.schema_arrow}
         lists = [name for name, kind in kinds.items() if is_list(kind) and name not in label]

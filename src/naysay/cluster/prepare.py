@@ -9,7 +9,7 @@ The result is a Parquet file for every shard, with an id and not_CLASS for every
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -25,7 +25,7 @@ from naysay.augmentation.diagnostics import merge
 from naysay.augmentation.propagation import divide_rows
 from naysay.cluster.folders import Files, Shard
 from naysay.datasets.arrays import read_npy
-from naysay.datasets.columns import read_blocks
+from naysay.datasets.columns import flat, read_blocks
 from naysay.errors import InputError
 from naysay.files import replacing
 from naysay.labels import Contradictions
@@ -60,7 +60,7 @@ def count_labels(shard: Shard) -> Counted:
     counts: Counter[str] = Counter()
     for _, texts, _ in read_blocks(Path(shard.path), list(shard.label), [], lists=False):
         for column in texts.values():
-            counts.update(_flat(column))
+            counts.update(text for text in flat(column) if text is not None)
     return counts
 
 
@@ -126,18 +126,14 @@ def prepare(
 
 def _class_numbers(shard: Shard, naming: Naming) -> Iterator[Any]:
     for _, texts, _ in read_blocks(Path(shard.path), list(shard.label), [], lists=False):
-        cells = map(_flat, zip(*texts.values(), strict=True))
-        rows = [[naming.number.get(text, labels.UNLABELLED) for text in row] for row in cells]
+        cells = map(flat, zip(*texts.values(), strict=True))
+        rows = [[naming.number.get(text, labels.UNLABELLED) for text in row if text is not None] for row in cells]
         widest = max(1, *map(len, rows))
         yield np.array([row + [labels.UNLABELLED] * (widest - len(row)) for row in rows])
 
 
 def _lists(shard: Shard, column: str) -> Iterator[Any]:
     return (values[0] for _, _, values in read_blocks(Path(shard.path), [], [column], lists=True))
-
-
-def _flat(cells: Iterable[Any]) -> list[str]:
-    return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text is not None]
 
 
 def _features(shard: Shard, column: str) -> Iterator[Any]:

@@ -5,8 +5,12 @@
     items = read("flowers.csv", id="name", label="not_label")
 
 A named set lies as one npz file in the data folder (`store`). Where it does not, its published files are brought there
-(`download`) as the table says (`catalog`) and decoded (`formats`). One's own data goes through `columns`, `images` or
-`arrays`; `naysay.read` makes labels of the texts that come with it.
+(`download`) as the table says (`catalog`) and decoded (`formats`, and `unpickle` where they are pickles).
+
+One's own data is read from `arrays`, `images` or a table: its file is opened (`opening`), its features become numbers
+(`columns`) by what each column is. That is found (`finding`) by what its cells hold (`cells`), is one of some `kinds`,
+of which free text has a file of its own (`wording`), and is kept for tables to come (`recipe`). All become a `dataset`;
+`naysay.read` makes labels of the texts that come with it.
 """
 
 from os import PathLike

@@ -5,6 +5,7 @@ among them. What is no number, or no time, is NaN and is returned by name, so th
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -32,8 +33,26 @@ DATES = {  # the first that reads most cells is taken
     "month/day/year": rf"^(?P<m>\d{{1,2}})[-/](?P<d>\d{{1,2}})[-/](?P<y>\d{{4}}){CLOCK}{ZONE}$",
     "day/month/year": rf"^(?P<d>\d{{1,2}})[-/.](?P<m>\d{{1,2}})[-/.](?P<y>\d{{4}}){CLOCK}{ZONE}$",
 }
+CIRCLES = {"month": 12, "weekday": 7, "hour": 24}
 NAMED = 20  # strange cells that are named
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def _one_of(*names: str) -> Callable[[Any], bool]:
+    """Whether an Arrow type is one of those, by the names of pyarrow's `is_` functions."""
+
+    def found(kind: Any) -> bool:
+        from pyarrow import types
+
+        return any(getattr(types, f"is_{name}")(kind) for name in names)
+
+    return found
+
+
+is_text = _one_of("string", "large_string", "string_view", "dictionary")  # a dictionary may be of any values
+is_number = _one_of("integer", "floating", "decimal", "time", "duration")
+is_date = _one_of("timestamp", "date")
+is_list = _one_of("list", "large_list", "fixed_size_list")
 
 
 class Unfit(InputError):
@@ -63,11 +82,18 @@ class Texts:
         """How many rows have each text (m,)."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts))
 
-    def spread(self, values: Any, empty: Any) -> NDArray[Any]:
+    @property
+    def empty(self) -> int:
+        """How many rows have none."""
+        return int((self.codes < 0).sum())
+
+    def spread(self, values: NDArray[Any], empty: Any) -> NDArray[Any]:
         """Values (m,) of the texts as values (n,) of the rows; `empty` where a cell is."""
-        if not len(self.texts):
-            return np.full(len(self.codes), empty, np.asarray(values).dtype)
-        return np.where(self.codes >= 0, np.asarray(values)[self.codes], np.asarray(empty, np.asarray(values).dtype))
+        return np.append(values, np.asarray(empty, values.dtype))[self.codes]  # -1 is the last
+
+    def understood(self, values: Floats) -> tuple[Floats, Strange]:
+        """Numbers (m,) of the texts as numbers (n,) of the rows; and what is NaN, but for words such as "n/a"."""
+        return self.spread(values, np.nan), self.strange(np.isnan(values) & ~are_empty(self.texts))
 
     def strange(self, wrong: NDArray[np.bool_]) -> Strange:
         """The texts that are `wrong` (m,), most frequent first, and how often they occur; many stand in the last."""
@@ -84,15 +110,12 @@ def as_texts(column: Any) -> Texts:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.ChunkedArray):  # more than two gigabytes of text in one column
-        column = pa.concat_arrays([pc.cast(chunk, pa.large_string()) for chunk in column.chunks])
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        column = pc.cast(column, column.type.value_type)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
-    first = pc.dictionary_encode(pc.cast(column, pa.large_string()))
+    column = pc.cast(column, pa.large_string())
+    first = pc.dictionary_encode(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
     # stripping makes some texts alike, so they are counted once more
     stripped = pc.utf8_trim_whitespace(first.dictionary)
     again = pc.dictionary_encode(pc.if_else(pc.equal(stripped, ""), None, stripped))
@@ -138,9 +161,8 @@ def as_numbers(column: Any, kind: Any = np.float32, form: str = "plain") -> tupl
             ticks = pc.cast(column, pa.int64() if column.type.bit_width == 64 else pa.int32())
             column = pc.divide(pc.cast(ticks, pa.float64(), safe=False), float(PER_SECOND[column.type.unit]))
         return np.asarray(pc.cast(column, pa.from_numpy_dtype(kind), safe=False)), {}
-    cells = as_texts(column)
-    found = numbers_in(cells.texts, kind, form)
-    return cells.spread(found, np.nan), cells.strange(np.isnan(found) & ~are_empty(cells.texts))
+    found = as_texts(column)
+    return found.understood(numbers_in(found.texts, kind, form))
 
 
 def as_seconds(column: Any, form: str) -> tuple[Floats, Strange]:
@@ -148,14 +170,13 @@ def as_seconds(column: Any, form: str) -> tuple[Floats, Strange]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+    if is_date(column.type):
         if pa.types.is_date(column.type):
             column = pc.cast(column, pa.timestamp("s"))
         ticks: Floats = np.asarray(pc.cast(pc.cast(column, pa.int64()), pa.float64(), safe=False))
         return ticks / PER_SECOND[column.type.unit], {}
-    cells = as_texts(column)
-    found = seconds_in(cells.texts, form)
-    return cells.spread(found, np.nan), cells.strange(np.isnan(found) & ~are_empty(cells.texts))
+    found = as_texts(column)
+    return found.understood(seconds_in(found.texts, form))
 
 
 def seconds_in(texts: Any, form: str) -> Floats:
@@ -189,6 +210,19 @@ def seconds_in(texts: Any, form: str) -> Floats:
     offset = signs * (clock // 100 * 3600 + clock % 100 * 60)
     seconds: Floats = (days * 86400 + hour * 3600 + minute * 60 + second - offset).astype(np.float64)
     return np.where(right & (day <= length), seconds, np.nan)
+
+
+def on_circle(seconds: Floats, circle: str) -> Floats:
+    """Where times (n,) are in the year, the week or the day, in months, days or hours; NaN for NaN."""
+    if circle == "hour":
+        return seconds % 86400 / 3600
+    days = np.floor(seconds / 86400)
+    if circle == "weekday":
+        return (days + 3) % 7  # 1970 began on a Thursday
+    there = ~np.isnan(days)
+    months = np.full(len(days), np.nan)
+    months[there] = days[there].astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12
+    return months
 
 
 def as_vectors(name: str, column: Any) -> NDArray[np.float32]:
@@ -232,33 +266,3 @@ def not_numbers(column: str, got: str) -> Unfit:
     if got.startswith("["):
         way_out = f"If its lists are embeddings, name it with features={column!r}."
     return Unfit(f"must hold numbers in column {column!r}; got {got[:40]!r}", way_out)
-
-
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is one of texts, or of a dictionary of any values."""
-    import pyarrow as pa
-
-    of_texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    return bool(of_texts or pa.types.is_dictionary(kind))
-
-
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is one of numbers, those of spans and times of day too."""
-    import pyarrow as pa
-
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return bool(plain or pa.types.is_time(kind) or pa.types.is_duration(kind))
-
-
-def is_date(kind: Any) -> bool:
-    """Whether an Arrow type is one of dates or of points in time."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
-def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is one of lists."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay import memory
-from naysay.datasets.columns import pad, read_columns
+from naysay.datasets.columns import flat, pad, read_columns
 from naysay.datasets.dataset import Items, Texts, checked_texts
 from naysay.datasets.store import UNREADABLE
 from naysay.errors import InputError
@@ -91,8 +91,7 @@ def _join(ids: Texts, path: Path, id: str, columns: Sequence[str]) -> Texts:
         if name not in whole:
             which = "which is not one image of the folder"
             raise InputError(f"{path} labels {name!r}, {which}. Its column {id!r} must name images.")
-        given = rows[place[whole[name]]]
-        given += [text for cell in cells if cell is not None for text in (cell if isinstance(cell, list) else [cell])]
+        rows[place[whole[name]]] += [text for text in flat(cells) if text is not None]
     return pad(rows)
 
 

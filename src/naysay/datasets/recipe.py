@@ -9,12 +9,12 @@ A table of plain numbers stays as it is, constant columns included. In any other
 are in every one columns that number the rows, or whose texts are all different.
 """
 
+import dataclasses
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,16 @@ from numpy.typing import NDArray
 from naysay import memory
 from naysay.datasets import kinds
 from naysay.datasets.cells import Strange
+from naysay.datasets.finding import find
 from naysay.datasets.kinds import Column, LeftOut, Number, Text
+from naysay.datasets.opening import reading
 from naysay.datasets.wording import Wording
 from naysay.errors import InputError
 from naysay.words import count, few
 
 FEWER = "Give fewer rows or columns."
 MANY = 65_536  # rows turned into numbers at a time
+TYPES: dict[Any, Any] = {str: str, int: int, bool: bool, float: (int, float)}  # of fields, and what JSON has for each
 PLURALS = {row.kind: row.plural for row in kinds.KINDS.values()}
 
 
@@ -42,8 +45,8 @@ class Columns:
     def find(cls, table: Any, named: Iterable[str] = ()) -> Self:
         """What the columns of a table are; `named`: those that were named as features, which is no accident."""
         table, explicit = as_arrow(table), set(named)
-        with _as_text():
-            found = [kinds.find(name, table.column(name), named=name in explicit) for name in table.column_names]
+        with reading("the table"):
+            found = [find(name, table.column(name), named=name in explicit) for name in table.column_names]
         return cls.settle(tuple(found), explicit)
 
     @classmethod
@@ -102,7 +105,7 @@ class Columns:
         place = 0
         for column in self.used:
             for start in range(0, table.num_rows, MANY):
-                with _as_text():
+                with reading("the table", start):
                     block, odd = column.apply(table.column(column.name).slice(start, MANY).combine_chunks())
                 x[start : start + len(block), place : place + block.shape[1]] = block
                 if odd and strange is not None:
@@ -129,7 +132,7 @@ class Columns:
 
     def as_dict(self) -> list[dict[str, Any]]:
         """The columns as plain data; what is too long for it is in `arrays`."""
-        return [column.as_dict() for column in self.columns]
+        return list(map(_plain, self.columns))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The words, weights and directions of text columns, by their numbers among the columns."""
@@ -141,7 +144,7 @@ class Columns:
         """The columns that `as_dict` and `arrays` told; InputError where they cannot be."""
         if not isinstance(told, list):
             raise InputError("the recipe of a table's columns must be a list.")
-        columns = tuple(map(kinds.from_dict, told))
+        columns = tuple(map(_from_plain, told))
         if len({column.name for column in columns}) != len(columns):
             raise InputError("the recipe of a table's columns names one twice.")
         return cls(tuple(_with_wording(i, column, arrays) for i, column in enumerate(columns)))
@@ -158,15 +161,39 @@ def unlike(columns: Columns, strange: Mapping[str, Strange]) -> str:
     return "; ".join(said)
 
 
-@contextmanager
-def _as_text() -> Iterator[None]:
-    """Around what reads cells: text that is none is the one thing that Arrow finds out only then."""
-    import pyarrow as pa
+def _plain(column: Column) -> dict[str, Any]:
+    """The kind of a column and those of its fields that are not at their defaults."""
+    fields = {one.name: (getattr(column, one.name), one.default) for one in dataclasses.fields(column) if one.repr}
+    told = {name: value for name, (value, default) in fields.items() if value != default}
+    return {"kind": column.kind, **{name: list(v) if isinstance(v, tuple) else v for name, v in told.items()}}
 
-    try:
-        yield
-    except pa.ArrowException as error:
-        raise InputError(f"the table is damaged ({error}). Write it again.") from error
+
+def _from_plain(given: Any) -> Column:
+    """The column that `_plain` told; InputError where it cannot be one."""
+    row: Any = kinds.KINDS.get(str(given.get("kind"))) if isinstance(given, dict) else None
+    if row is None or not isinstance(given.get("name"), str):
+        raise InputError(f"a column must have a name and a kind of {', '.join(kinds.KINDS)}.")
+    hints = get_type_hints(row)
+    known = {one.name: hints[one.name] for one in dataclasses.fields(row) if one.repr}
+    values = {name: value for name, value in given.items() if name != "kind"}
+    for name, value in values.items():
+        if not _is_of(known.get(name), value):
+            raise InputError(f"the column {given['name']!r:.80} cannot have {name!r:.40} as it is.")
+    column: Column = row(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+    column.check()
+    return column
+
+
+def _is_of(hint: Any, value: Any) -> bool:
+    """Whether a value out of JSON is what a field of this type may hold."""
+    if hint in TYPES:
+        return isinstance(value, TYPES[hint]) and isinstance(value, bool) == (hint is bool)
+    return hint == tuple[str, ...] and isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is text that UTF-8 can write."""
+    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value))
 
 
 def _with_wording(place: int, column: Column, arrays: Mapping[str, Any]) -> Column:

@@ -28,6 +28,11 @@ MOST_STEPS = 5_000_000  # opcodes, twice what 50,000 images with their labels ne
 MOST_NUMBERS = 8_000_000  # in nested lists: what is written as lists is labels
 MOST_COPIES = 8  # of the file's bytes
 DEEPEST = 6  # lists in lists
+# opcodes that bring a value as their argument, and those that stand for one
+PLAIN = {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "UNICODE", "BINUNICODE"}
+PLAIN |= {"SHORT_BINUNICODE", "BINUNICODE8", "STRING", "BINSTRING", "SHORT_BINSTRING"}
+PLAIN |= {"BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"}
+FIXED: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
 
 
 def load(file: IO[bytes], path: Path) -> Any:
@@ -185,12 +190,12 @@ def _extend(target: Any, items: list[Any]) -> None:
 def _run(program: bytes) -> Any:  # noqa: PLR0912, PLR0915 (a branch per opcode)
     """What the program leaves, as the opcodes of the pickle module's documentation say."""
     stack: list[Any] = []
-    marked: list[list[Any]] = []  # the stacks below each mark
+    marks: list[int] = []  # how high the stack was at each
     memo: dict[Any, Any] = {}
 
     def to_mark() -> list[Any]:
-        nonlocal stack
-        items, stack = stack, marked.pop()
+        mark = marks.pop()
+        items, stack[mark:] = stack[mark:], []
         return items
 
     copied = 0
@@ -202,38 +207,27 @@ def _run(program: bytes) -> Any:  # noqa: PLR0912, PLR0915 (a branch per opcode)
         match opcode.name:
             case "PROTO" | "FRAME":
                 pass
-            case "INT" | "BININT" | "BININT1" | "BININT2" | "LONG" | "LONG1" | "LONG4" | "FLOAT" | "BINFLOAT":
+            case name if name in PLAIN:
                 stack.append(argument)
-            case "UNICODE" | "BINUNICODE" | "SHORT_BINUNICODE" | "BINUNICODE8" | "STRING" | "BINSTRING":
-                stack.append(argument)
-            case "SHORT_BINSTRING" | "BINBYTES" | "SHORT_BINBYTES" | "BINBYTES8" | "BYTEARRAY8":
-                stack.append(argument)
-            case "NONE":
-                stack.append(None)
-            case "NEWTRUE" | "NEWFALSE":
-                stack.append(opcode.name == "NEWTRUE")
+            case name if name in FIXED:
+                stack.append(FIXED[name])
             case "BINGET" | "LONG_BINGET" | "GET":
                 stack.append(memo[argument])
             case "MEMOIZE":
                 memo[len(memo)] = stack[-1]
             case "BINPUT" | "LONG_BINPUT" | "PUT":
                 memo[argument] = stack[-1]
-            case "EMPTY_TUPLE":
-                stack.append(())
             case "TUPLE1" | "TUPLE2" | "TUPLE3":
                 last = [stack.pop() for _ in range(int(opcode.name[-1]))]
                 stack.append(tuple(reversed(last)))
             case "MARK":
-                marked.append(stack)
-                stack = []
+                marks.append(len(stack))
             case "TUPLE":
-                items = to_mark()
-                stack.append(tuple(items))
+                stack.append(tuple(to_mark()))
             case "EMPTY_LIST":
                 stack.append([])
             case "LIST":
-                items = to_mark()
-                stack.append(items)
+                stack.append(to_mark())
             case "APPEND":
                 item = stack.pop()
                 _extend(stack[-1], [item])

@@ -5,16 +5,19 @@
             ...
 
 It knows nothing of labels: jobs are functions with keywords, and the same jobs give the same values on either engine.
+What goes in and comes out are `jobs`; how they reach a process and come back, `worker`; the processes of this machine,
+`local`; and a file of what is done, which survives a kill, the `ledger`.
 """
 
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import cast
 
+from naysay.cores import usable as cores
 from naysay.engine import local
 from naysay.engine.jobs import ATTEMPTS, Engine, Failure, Job, JobFailed, Outcome, each
 from naysay.engine.ledger import Ledger, run_recorded
-from naysay.engine.worker import cores, share_of_threads
+from naysay.engine.worker import share_of_threads
 from naysay.errors import InputError, unknown
 
 NAMES = ("local", "ray")

@@ -27,7 +27,7 @@ from multiprocessing import parent_process, reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
-from naysay.cores import usable
+from naysay.cores import usable as cores
 from naysay.engine.jobs import Failure, Job, Reply
 from naysay.errors import InputError
 
@@ -38,11 +38,6 @@ DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # NVIDIA's, Windows' for i
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 Span = tuple[int, int]
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return usable()
 
 
 def gpus() -> list[str]:

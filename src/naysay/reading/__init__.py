@@ -6,6 +6,11 @@
     data.items.x, data.comp, data.classes                               # what sharing and training take
 
 Where the truth is known it is kept apart, in `data.oracle`, which gives figures and takes no part in anything else.
+
+What is asked is one record (`asked`). Labels come by one of five ways (`labelling`): with a known set, drawn from the
+truth, in columns (`cells` that hold several, or `matrices` of codes), or in a file of their own (`long_rows`): there
+`statements`, those of annotation tools (`exports`) too, become labels, perhaps by `weighing` who made them. Their texts
+become `classes`, by names that a file may have for them (`class_names`); the truth goes to the `oracle`.
 """
 
 import fnmatch
@@ -19,15 +24,17 @@ from typing import Any
 
 from naysay import datasets
 from naysay.datasets import Dataset, Items, store
-from naysay.datasets.columns import header, read_items
+from naysay.datasets.columns import read_items
 from naysay.datasets.dataset import REQUIRED
 from naysay.datasets.kinds import Category
+from naysay.datasets.opening import header
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading import labelling
+from naysay.reading.asked import Asked, only_one
 from naysay.reading.class_names import names_in, spell
 from naysay.reading.classes import Classes, Names, find_classes, read_shares
-from naysay.reading.labelling import FORMATS, Draws, Labelled, LongRows, Naming, only_one
+from naysay.reading.labelling import FORMATS, Labelled
 from naysay.reading.oracle import Oracle
 from naysay.words import few
 
@@ -84,45 +91,55 @@ def read(
     or as published (`naysay.transition.human`). Of a known set, n_labels is how many annotators' labels to take.
     data: the folder of the known sets.
     """
-    reading = _recorded(locals())
-    several = (label, features, ignore, without)
-    label, features, ignore, without = ([names] if isinstance(names, str) else list(names) for names in several)
-    naming = Naming(classes, merge_spelling, contradictions, format, labels_say)
-    draws = Draws(transition, n_labels, seed)
-    if format is not None and format not in FORMATS:
-        raise unknown("format of labels", format, FORMATS)
-    of_rows = {"item": item, "annotator": annotator, "options": options, "without": next(iter(without), None)}
-    for name, value in {**of_rows, "labels_say": None if labels_say in SAID else labels_say}.items():
-        if labels is None and value is not None:
+    given = locals()
+    reading = _recorded(given)
+    for name in ("label", "features", "ignore", "without"):
+        given[name] = [given[name]] if isinstance(given[name], str) else list(given[name])
+    given["labels"] = None if labels is None else Path(labels)
+    asked = Asked(**{name: value for name, value in given.items() if name not in ("source", "data")})
+    _check(asked)
+    made = _read(source, data, asked)
+    return replace(made, origin={**made.origin, "reading": reading})
+
+
+def _check(asked: Asked) -> None:
+    """Raise InputError where what is asked cannot be meant."""
+    if asked.format is not None and asked.format not in FORMATS:
+        raise unknown("format of labels", asked.format, FORMATS)
+    if asked.labels is not None:
+        return
+    says = None if asked.labels_say in SAID else asked.labels_say
+    of_rows = {"item": asked.item, "annotator": asked.annotator, "options": asked.options}
+    for name, value in {**of_rows, "without": next(iter(asked.without), None), "labels_say": says}.items():
+        if value is not None:
             raise InputError(f'{name}="{value}" is a column of long rows: pass labels="FILE" too.')
-    if labels is None and weigh_annotators:
+    if asked.weigh_annotators:
         raise InputError('weigh_annotators=True needs to know who said what: pass labels="FILE" with annotators too.')
-    rows = None
-    if labels is not None:
-        where = (Path(labels), id, item, label, annotator, options)
-        rows = LongRows(*where, strict, format, labels_say, without, weigh_annotators, seed)
-    known = known_set(source, data, whole=not (features or label or id))
+
+
+def _read(source: Place, data: Place | None, asked: Asked) -> Labelled:
+    known = known_set(source, data, whole=not (asked.features or asked.label or asked.id))
     if known is not None:
-        return _with_origin(labelling.of_known(known, str(source), naming, draws, rows), reading)
-    path, own = Path(source), () if rows else label
-    items, origin = _own_items(path, id, own, features, ignore, truth)
-    items, called = _with_names(path, items, own, truth)
-    naming = replace(naming, classes=classes or called)
+        return labelling.of_known(known, str(source), asked)
+    path, label = Path(source), () if asked.labels else asked.label
+    items, origin = _own_items(path, label, asked)
+    items, called = _with_names(path, items, label, asked.truth)
+    asked = replace(asked, classes=asked.classes or called)
     y_true, items = items.y_true, replace(items, y_true=None)
-    if rows is None and transition is not None:
-        drawn = labelling.drawn(items, origin, y_true, truth, naming, draws)
-        return _with_origin(_without_truth(drawn, features), reading)
-    if rows is not None:
-        given = labelling.in_long_rows(items, origin, rows, naming, folder=path.is_dir())
-    elif n_labels is not None:
-        raise InputError(f"n_labels={n_labels} is for labels that are drawn or a known set's; {source} has its own.")
+    if asked.labels is not None:
+        made = labelling.in_long_rows(items, origin, asked.labels, asked, folder=path.is_dir())
+    elif asked.transition is not None:
+        return _without_truth(labelling.drawn(items, origin, y_true, asked), asked.features)
+    elif asked.n_labels is not None:
+        what = f"n_labels={asked.n_labels} is for labels that are drawn or a known set's"
+        raise InputError(f"{what}; {source} has its own.")
     elif items.labels is not None:
-        given = labelling.in_columns(items, origin, items.labels, label, naming)
+        made = labelling.in_columns(items, origin, items.labels, label, asked)
     else:
         columns = f" Its columns are {', '.join(header(path)[:20])}." if "columns" in origin else ""
         way_out = f'pass label="COLUMN", or labels="FILE" with long rows.{columns}'
         raise InputError(f"no labels were named for {source}: {way_out}")
-    return _with_origin(labelling.with_oracle(_without_truth(given, features), y_true, truth, naming), reading)
+    return labelling.with_oracle(_without_truth(made, asked.features), y_true, asked)
 
 
 def _recorded(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,10 +148,6 @@ def _recorded(asked: Mapping[str, Any]) -> dict[str, Any]:
     plain = (bool, int, str)
     several = {name: list(map(str, value)) for name, value in given.items() if isinstance(value, list | tuple)}
     return {name: value if isinstance(value, plain) else str(value) for name, value in given.items()} | several
-
-
-def _with_origin(data: Labelled, reading: Mapping[str, Any]) -> Labelled:
-    return replace(data, origin={**data.origin, "reading": reading})
 
 
 def _without_truth(data: Labelled, features: Names) -> Labelled:
@@ -170,10 +183,9 @@ def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -
     return store.read(path, path.stem) if names >= {f"{name}.npy" for name in REQUIRED} else None
 
 
-def _own_items(
-    path: Path, id: str | None, label: Names, features: Names, ignore: Names, truth: str | None
-) -> tuple[Items, dict[str, Any]]:
-    """A user's own items, and where they come from."""
+def _own_items(path: Path, label: Names, asked: Asked) -> tuple[Items, dict[str, Any]]:
+    """A user's own items, with labels in the columns `label`, and where they come from."""
+    id, features, truth = asked.id, asked.features, asked.truth
     origin: dict[str, Any] = {"name": path.stem, "path": str(path)}
     if path.is_dir():
         return datasets.from_folder(path), origin
@@ -182,20 +194,21 @@ def _own_items(
         items = datasets.read_arrays(path, id=id, label=only_one("label", label), features=array, truth=truth)
         return items, {**origin, "id": id, "array": array}
     columns = header(path)
-    key, named = id, {*label, *features, *ignore, truth}
+    key, named = id, {*label, *features, *asked.ignore, truth}
     if id is None:  # a column that is called so: as a feature it would only do harm
         key = next((name for name in columns if name.strip().lower() == "id" and name not in named), None)
         if key is not None:
-            warnings.warn(f"the column {key!r} is taken for the items' ids; pass id= to name another", stacklevel=3)
-    picked = _pick_columns(path, columns, features, ignore, taken={key, *label, truth})
+            warnings.warn(f"the column {key!r} is taken for the items' ids; pass id= to name another", stacklevel=4)
+    picked = _pick_columns(path, columns, features, asked.ignore, taken={key, *label, truth})
     # one column that was named may hold whole embeddings; what all others are the reader finds out by itself
     lists = len(features) > 0 and len(picked) == 1
     spelled = {part for given in features for part in (given, *given.split(","))}
     meant = [name for name in picked if name in spelled]
-    items, recipe = read_items(path, key, label, truth, picked, meant, lists=lists)
-    if not recipe.is_plain:
-        warnings.warn(recipe.account(), stacklevel=3)
-    inputs = list(recipe.inputs)
+    items = read_items(path, key, label, truth, picked, meant, lists=lists)
+    assert items.columns is not None  # of a table
+    if not items.columns.is_plain:
+        warnings.warn(items.columns.account(), stacklevel=4)
+    inputs = list(items.columns.inputs)
     return items, {**origin, "id": key, "columns": inputs, "lists": lists or items.x.shape[1] != len(inputs)}
 
 

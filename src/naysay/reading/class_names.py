@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from naysay.datasets.columns import PARQUET
 from naysay.datasets.dataset import Texts
+from naysay.datasets.opening import PARQUET
 
 
 def class_label_names(metadata: Mapping[bytes, bytes] | None, column: str) -> tuple[str, ...] | None:

@@ -26,10 +26,6 @@ class Classes:
     names: tuple[str, ...]
     number: Mapping[str, int]
 
-    def spelled(self, text: str | None) -> str | None:
-        """The class that a text means, in the spelling that stands for it; None where it means none."""
-        return None if text is None or text not in self.number else self.names[self.number[text]]
-
 
 def find_classes(
     counts: Mapping[str, int], wanted: Names | None = None, *, merge_spelling: bool = False, who: str = "a label"

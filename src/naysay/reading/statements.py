@@ -12,8 +12,7 @@ other labels they weigh more, as they tell more. They were not drawn one by one:
 neighbours, their errors) reads K - 1 witnesses where there was one, and is too sure of itself.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from naysay import memory
@@ -21,30 +20,18 @@ from naysay.errors import InputError, unknown
 from naysay.words import few
 
 ROW_BYTES = 150  # about what a row of a long table takes, as lists of Python's own
-NOTHING = (
-    "nothing"  # a draft, a suggestion, a question that was skipped: it names classes, and says nothing of its item
-)
+# a draft, a suggestion, a question that was skipped: it names classes, and says nothing of its item
+NOTHING = "nothing"
 FEWER = "Give fewer rows or classes."
 Numbers = Collection[int]
 
 
-@dataclass(frozen=True)
-class Kind:
-    """One way to speak of an item: which of all classes it rules out, of those said and those shown."""
-
-    name: str
-    about: str
-    rule_out: Callable[[Numbers, Numbers, Numbers], list[int]]
-
-
-KINDS = {
-    row.name: row
-    for row in (
-        Kind("not", "the item is none of these", lambda said, shown, every: list(said)),
-        Kind("is", "the item is this", lambda said, shown, every: [k for k in every if k not in said]),
-        Kind("one-of", "the item is one of these", lambda said, shown, every: [k for k in every if k not in said]),
-        Kind("chosen", "chosen among the options", lambda said, shown, every: [k for k in shown if k not in said]),
-    )
+# the classes that each way to speak of an item rules out, of those said, those shown and all
+KINDS: dict[str, Callable[[Numbers, Numbers, Numbers], list[int]]] = {
+    "not": lambda said, shown, every: list(said),
+    "is": lambda said, shown, every: [k for k in every if k not in said],
+    "one-of": lambda said, shown, every: [k for k in every if k not in said],
+    "chosen": lambda said, shown, every: [k for k in shown if k not in said],
 }
 
 
@@ -76,13 +63,17 @@ def as_rows(statements: Sequence[Statement], names: tuple[str, ...], number: Any
         return _plain_rows(statements, {text: names[k] for text, k in number.items()})
     table: dict[str, list[Any]] = {"item": [], "label": [], "annotator": [], "says": [], "options": []}
     every, plain = range(len(names)), True
-    for row, (one, said, shown) in enumerate(_numbered(statements, number)):
+    for row, one in enumerate(statements):
+        said, shown = (
+            list(dict.fromkeys(number[text] for text in texts or () if text in number))
+            for texts in (one.classes, one.shown)
+        )
         if one.shown is not None and strict and (odd := next((k for k in said if k not in shown), None)) is not None:
             among = f"the options shown {few(names[k] for k in shown)}"
             raise InputError(f"row {row} names class {names[odd]!r}, which was not among {among}.")
         if one.says == "chosen" and one.shown is None:
             raise InputError(f'row {row} was chosen among options, which are not known; pass options="COLUMN" too.')
-        ruled_out: list[int] = KINDS[one.says].rule_out(said, shown, every) if said else []
+        ruled_out: list[int] = KINDS[one.says](said, shown, every) if said else []
         plain = plain and one.says == "not"
         if len(table["item"]) % 1000 < len(ruled_out):
             memory.afford(ROW_BYTES * (len(table["item"]) + len(ruled_out)), "labels in long rows", FEWER)
@@ -106,12 +97,3 @@ def _plain_rows(statements: Sequence[Statement], spelled: Mapping[str, str]) -> 
     rows["label"] = [spelled.get(one.classes[0]) if one.classes else None for one in statements]
     who = [one.who for one in statements]
     return rows | ({"annotator": who} if any(name is not None for name in who) else {})
-
-
-def _numbered(statements: Iterable[Statement], number: Any) -> Iterator[tuple[Statement, list[int], list[int]]]:
-    for one in statements:
-        said, shown = (
-            list(dict.fromkeys(number[text] for text in texts or () if text in number))
-            for texts in (one.classes, one.shown)
-        )
-        yield one, said, shown

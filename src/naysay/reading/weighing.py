@@ -34,6 +34,13 @@ def reliability(wrong: Counts, judged: Counts, n_classes: int) -> Floats:
     return found
 
 
+def against(item: Counts, label: Counts, who: Counts, likely: Counts, n_people: int) -> tuple[Counts, Counts]:
+    """For each annotator, how many labels name their item's `likely` class, and how many can be judged (else -1)."""
+    clear = likely[item] != -1
+    wrong = clear & (label == likely[item])
+    return np.bincount(who[wrong], minlength=n_people), np.bincount(who[clear], minlength=n_people)
+
+
 def weigh(data: "Labelled", contradictions: labels.Contradictions, seed: int) -> "Labelled":
     """The labelled items with each label counted by its annotator's reliability, which `origin` tells."""
     table = data.table or {}
@@ -46,10 +53,8 @@ def weigh(data: "Labelled", contradictions: labels.Contradictions, seed: int) ->
     if near is None or not near.told:
         why = why or "an item's neighbours say nothing about its labels."
         raise InputError(f"annotators cannot be weighed: {why} Leave weigh_annotators=True out.")
-    n_classes, clear = len(data.classes), likely[item] != -1
-    judged = np.bincount(who[clear], minlength=len(names))
-    wrong = np.bincount(who[clear & (label == likely[item])], minlength=len(names))
-    reliable = reliability(wrong, judged, n_classes)
+    n_classes = len(data.classes)
+    reliable = reliability(*against(item, label, who, likely, len(names)), n_classes)
     most = int(np.bincount(item).max(initial=1))
     steps = max(1, min(STEPS, labels.MOST // most))  # so that a row remains a set of so many labels
     weight = np.rint(steps * reliable / max(float(reliable.max(initial=0)), 1e-9)).astype(np.int64)

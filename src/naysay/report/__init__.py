@@ -3,6 +3,10 @@
 Fill a `Report` with whatever there is and `write` it; every part is optional. The figures are SVG and HTML drawn here
 (no plotting library inside the page), so that a report is some hundred kilobytes and follows the reader's light or dark
 theme.
+
+What a report holds are `records`. Each kind of them has its drawing: `results` (the table) and `rows` (dots and bars),
+`lines` (curves), `mass` (heat maps and items), `map`; `numerals` writes their numbers. `page` puts them together. Words
+and tables that a terminal shows too, as the audit's, are `content`.
 """
 
 from naysay.report.map import Projection, project_2d

@@ -6,11 +6,16 @@ take the refusals alone, pass labels_say="not".
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from naysay.datasets.opening import open_parquet
 from naysay.reading.exports import argilla, label_studio, prodigy
+from naysay.reading.exports.plain_json import load, load_lines
 from naysay.reading.statements import Statement
+
+open_records = partial(open_parquet, way_out="Export it again.")
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,8 @@ class Export:
 EXPORTS = {
     row.name: row
     for row in (
-        Export("label-studio", (".json",), label_studio.recognises, label_studio.open_tasks, label_studio.read),
-        Export("prodigy", (".jsonl", ".json"), prodigy.recognises, prodigy.open_lines, prodigy.read),
-        Export("argilla", (".parquet", ".pq"), argilla.recognises, argilla.open_records, argilla.read),
+        Export("label-studio", (".json",), label_studio.recognises, load, label_studio.read),
+        Export("prodigy", (".jsonl", ".json"), prodigy.recognises, load_lines, prodigy.read),
+        Export("argilla", (".parquet", ".pq"), argilla.recognises, open_records, argilla.read),
     )
 }

@@ -22,19 +22,6 @@ IDS = ("id", "external_id", "_server_id")
 SUBMITTED = ("submitted", None)
 
 
-def open_records(path: Path) -> Any:
-    """The Parquet file, of which only the columns that are asked for are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(path)
-        file.schema_arrow  # noqa: B018  (names that are no text show here)
-        return file
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as Parquet ({error}). Export it again.") from error
-
-
 def recognises(file: Any) -> bool:
     """Whether the columns are those of such an export."""
     return bool(_questions(file.schema_arrow.names))
@@ -62,16 +49,18 @@ def read(file: Any, path: Path, item: str | None, label: str | None) -> list[Sta
     now = f"{asked}.responses" in columns
     ends = (".responses", ".responses.users", ".responses.status", ".suggestion") if now else ("", "-suggestion")
     wanted = [key, *(f"{asked}{end}" for end in ends if f"{asked}{end}" in columns)]
-    names = class_label_names(file.schema_arrow.metadata, f"{asked}{ends[-1]}")
+    # the names of class numbers, where the file says what its numbers are called
+    called = enumerate(class_label_names(file.schema_arrow.metadata, f"{asked}{ends[-1]}") or ())
+    number = {str(k): text for k, text in called}
     found = []
     for record in _records(file, path, wanted):
         whose = name(record[key])
         if whose is None:
             raise InputError(f"{path} has a record without {key!r}. Name the column of the items with item=.")
-        suggested = _spelled(texts(record.get(f"{asked}{ends[-1]}")), names)
+        suggested = tuple(number.get(text, text) for text in texts(record.get(f"{asked}{ends[-1]}")))
         found.append(Statement(whose, NOTHING, suggested))
         for value, who, status in _responses(record, asked, now):
-            given = _spelled(texts(value), names)
+            given = tuple(number.get(text, text) for text in texts(value))
             if status not in SUBMITTED or not given:
                 found.append(Statement(whose, NOTHING, given))
                 continue
@@ -105,12 +94,3 @@ def _responses(record: dict[str, Any], asked: str, now: bool) -> list[tuple[Any,
         listed = record.get(f"{asked}.responses.{end}")
         beside.append(listed if isinstance(listed, list) and len(listed) == len(values) else [None] * len(values))
     return list(zip(values, *beside, strict=True))
-
-
-def _spelled(given: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The names of class numbers, where the file says what its numbers are called."""
-    if names is None:
-        return given
-    return tuple(
-        names[int(text)] if text.isascii() and text.isdigit() and int(text) < len(names) else text for text in given
-    )

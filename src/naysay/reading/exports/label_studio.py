@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from naysay.errors import InputError
-from naysay.reading.exports.plain_json import dicts, load, name, texts
+from naysay.reading.exports.plain_json import dicts, name, texts
 from naysay.reading.statements import NOTHING, Statement
 from naysay.words import few
-
-open_tasks = load
 
 
 def recognises(tasks: Any) -> bool:
@@ -28,7 +26,8 @@ def read(tasks: Any, path: Path, item: str | None, label: str | None) -> list[St
     """What is said of each task. label: the from_name of the choices, where there are several."""
     if not recognises(tasks):
         raise InputError(f"{path} is no JSON export of Label Studio: a list of tasks with data and annotations.")
-    asked = {str(part.get("from_name")) for task in dicts(tasks) for part in _choices(task)}
+    given = (one for task in dicts(tasks) for one in dicts(_annotations(task)) + dicts(task.get("predictions")))
+    asked = {str(part.get("from_name")) for one in given for part in _choices(one)}
     if len(asked) > 1 and label is None:
         raise InputError(f"{path} holds choices of several questions ({few(sorted(asked))}): name one with label=.")
     if not asked or (label is not None and label not in asked):
@@ -42,15 +41,12 @@ def _annotations(task: dict[str, Any]) -> Any:
     return found if isinstance(found, list) else None
 
 
-def _choices(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for source in (_annotations(task), task.get("predictions")):
-        for one in dicts(source):
-            yield from (part for part in dicts(one.get("result")) if part.get("type") == "choices")
+def _choices(one: dict[str, Any]) -> list[dict[str, Any]]:
+    return [part for part in dicts(one.get("result")) if part.get("type") == "choices"]
 
 
 def _chosen(one: dict[str, Any], label: str | None) -> tuple[str, ...]:
-    parts = (part for part in dicts(one.get("result")) if part.get("type") == "choices")
-    values = (part.get("value") for part in parts if label is None or part.get("from_name") == label)
+    values = (part.get("value") for part in _choices(one) if label is None or part.get("from_name") == label)
     found = (texts(value.get("choices")) for value in values if isinstance(value, dict))
     return tuple(dict.fromkeys(text for several in found for text in several))
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from naysay.errors import InputError
-from naysay.reading.exports.plain_json import dicts, load_lines, name, texts
+from naysay.reading.exports.plain_json import dicts, name, texts
 from naysay.reading.statements import NOTHING, Statement
 
 ANSWERS = {"accept": "is", "reject": "not", "ignore": NOTHING}
-open_lines = load_lines
 
 
 def recognises(lines: Any) -> bool:
