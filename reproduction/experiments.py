@@ -7,7 +7,7 @@
     decoding     classification without training (the baseline of section 6)
 
 The truth enters figures and nothing else, but for `sharing = "explicit"`, which is about labels that truth allows, and
-for `correction = "oracle"`, a ceiling.
+for `correction = "oracle"` and `supervision = "full"`, which are ceilings.
 """
 
 import functools
@@ -127,6 +127,9 @@ def consistent(values: Mapping[str, Value], place: Place) -> Result:
     """
     name, started = str(values["dataset"]), time.perf_counter()
     images, comp = sets.images(name, place), sets.complementary(name, int(values["seed"]), place)
+    if values.get("supervision") == "full":
+        comp = 1.0 - torch.nn.functional.one_hot(images.y_true, comp.shape[1])
+        comp = comp / comp.sum(1, keepdim=True)
     its = config(values, str(sets.encoder_file(name, place)) if values.get("fine_tune") else None)
     every = max(1, its.epochs // LOOKS)
 

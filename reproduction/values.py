@@ -49,6 +49,8 @@ RECIPE: Kinds = {
     "shared": (float,),
     "own": (float,),
     "noise": (float,),
+    "naming": ("popularity", "counted"),
+    "trust": (float,),
     "memory": (float,),
     "weak": (float,),
     "mixup": (float,),
@@ -56,11 +58,13 @@ RECIPE: Kinds = {
 }
 _SHARING: Kinds = {"sharing": ("original", "explicit"), "n_train": (int, "all")}
 _JUDGED: Kinds = {"inputs": ("images", "features"), "held_out": (float,), "criterion": (str,), "fine_tune": (bool,)}
+# full supervision: every wrong class of an image is named, a ceiling for which the truth is needed
+_CONSISTENT: Kinds = {"correction": ("none", "even"), "fine_tune": (bool,), "supervision": ("full",)}
 EXPERIMENTS: Mapping[str, Kinds] = MappingProxyType(
     {
         "sharing": {"dataset": (str,), **_SHARING, **TRAINING},
         "classifier": {"dataset": (str,), **AUGMENTATION, **LABELS, **_JUDGED, **TRAINING},
-        "consistent": {"dataset": (str,), "correction": ("none", "even"), "fine_tune": (bool,), **RECIPE, **TRAINING},
+        "consistent": {"dataset": (str,), **_CONSISTENT, **RECIPE, **TRAINING},
         "augmented": {"dataset": (str,), **AUGMENTATION, **LABELS, "held_out": (float,), "seed": (int,)},
         "decoding": {"dataset": (str,), "held_out": (float,), "seed": (int,)},
     }

@@ -340,7 +340,14 @@ MUTANTS = [
         ("(logits + self.offsets).softmax(1)", "logits.softmax(1)"),
         ("if epoch == 0 or epoch in self.renewed_at():", "if epoch == 0:"),
         ("self.class_shares, self.T).posterior(Z)", "None, self.T).posterior(Z)"),
-        ("noise = 0.0 if alone else", "noise = 0.0 if True else"),
+        ("found = 0.0 if alone else", "found = 0.0 if True else"),
+        ("min(STRONGEST, UNIT / math.sqrt(max(nats, UNIT**2)))", "min(STRONGEST, UNIT)"),
+    ),
+    *of(
+        "learning/recipes/counting.py",
+        "test_consistent.py",
+        ("named = p.T @ counts + DRAWN * T", "named = counts.T @ counts + DRAWN * T"),
+        ("return (p.log() + offsets.to(p)).softmax(1)", "return p"),
     ),
     *of(
         "learning/predictor.py",

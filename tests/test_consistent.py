@@ -14,7 +14,8 @@ from naysay.cli import app
 from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier
 from naysay.learning import Predictor, Task, configure, recipes, train
-from naysay.learning.recipes.consistent import count_labels, evenness, popularity
+from naysay.learning.recipes import counting
+from naysay.learning.recipes.consistent import count_labels, evenness, popularity, strength
 from naysay.learning.views import cut_out
 from naysay.processes import ALONE, Processes
 from naysay.runs import Run
@@ -134,6 +135,58 @@ def test_noise_is_read_off_what_the_teacher_took_labels_for(data):
     torch.testing.assert_close(learner.likelihood.exp().diagonal(), torch.full((K,), 0.1))
 
 
+def named_by_class(n=1000):
+    """Points around the corners of a square, and labels whose naming depends on the corner: T, counts, truth, space."""
+    y_true = torch.arange(n) % 4
+    T = torch.tensor([[0.04, 0.6, 0.2, 0.16], [0.2, 0.04, 0.6, 0.16], [0.2, 0.16, 0.04, 0.6], [0.6, 0.16, 0.2, 0.04]])
+    comp = labels.from_indices(transition.sample(y_true.numpy(), T, 3, seed=0), 4)
+    corners = torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
+    space = corners[y_true] + 0.3 * torch.randn(n, 2, generator=torch.Generator().manual_seed(0))
+    return T, count_labels(comp), y_true, torch.nn.functional.normalize(space, dim=1)
+
+
+def test_a_network_in_the_space_counts_how_labels_come_about():
+    T, counts, y_true, space = named_by_class()
+    start = popularity(counts / counts.sum(1, keepdim=True), 0.03)
+    even = torch.full((4,), 0.25, dtype=torch.float64)
+    found, p = counting.count(space, counts, start, even, seed=0, turns=3)
+    # corners overlap a little, so that a third of the error is left
+    assert float((found - T).abs().sum(1).mean()) < 0.4 * float((start - T).abs().sum(1).mean())
+    assert float((p.argmax(1) == y_true).float().mean()) > 0.9
+    torch.testing.assert_close(p.mean(0).double(), even, atol=1e-4, rtol=0)
+    torch.testing.assert_close(found.sum(1), torch.ones(4))
+
+
+def test_with_counted_naming_the_networks_posteriors_are_what_is_shared_and_its_T_speaks_for_own_labels(data):
+    x, comp, *_ = data
+    learner = recipes.build(Task(configure("consistent", **SMALL, naming="counted", class_shares="even"), x, comp))
+    learner.train()
+    learner.before_epoch(0)
+    even = torch.full((K,), 1 / K, dtype=torch.float64)
+    T, p = counting.count(learner.space(0), learner.counts, popularity(comp, 0.03), even, seed=0)
+    torch.testing.assert_close(learner.likelihood.exp(), T)
+    torch.testing.assert_close(learner.shared.exp(), p.clamp_min(1e-6))
+    learner.before_epoch(learner.first)  # the noise that a teacher finds changes nothing of a T that was counted
+    torch.testing.assert_close(learner.likelihood.exp(), T)
+
+
+def test_the_less_a_label_tells_the_more_shared_ones_count():
+    by_classes = [strength(transition.uniform(k), None) for k in (3, 10, 20, 1000)]
+    assert by_classes == sorted(by_classes)
+    assert by_classes[1] == pytest.approx(0.2, abs=0.005)
+    assert by_classes[2] == pytest.approx(0.287, abs=0.005)
+    assert strength(torch.full((4, 4), 0.25), None) == 0.5  # labels that say nothing
+    noisy = 0.8 * transition.uniform(4) + 0.2 * torch.eye(4)
+    assert strength(noisy, None) > strength(transition.uniform(4), None)
+    # of a class that is nearly always the one, labels tell little
+    assert strength(transition.uniform(3), torch.tensor([0.98, 0.01, 0.01], dtype=torch.float64)) > by_classes[0]
+
+
+def test_how_strong_shared_labels_are_follows_from_the_labels_unless_it_is_said(data):
+    assert build(data).powers[1] == pytest.approx(strength(build(data).likelihood.exp(), None))
+    assert build(data, shared=0.5).powers[1] == 0.5
+
+
 def test_it_beats_plain_training_on_the_same_labels(data):
     x, comp, x_test, y_true = data
     right = {}
@@ -144,9 +197,10 @@ def test_it_beats_plain_training_on_the_same_labels(data):
     assert right["consistent"] > right["plain"] + 0.05, right
 
 
-def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(data, tmp_path):
+@pytest.mark.parametrize("naming", ["popularity", "counted"])
+def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(data, tmp_path, naming):
     x, comp, x_test, _ = data
-    config = configure("consistent", **SMALL, class_shares="even")
+    config = configure("consistent", **SMALL, class_shares="even", naming=naming)
     whole = train(config, x, comp, progress=False, device="cpu")
 
     class Stop(Exception):
@@ -195,6 +249,9 @@ def test_what_it_cannot_learn_from_is_refused_in_a_sentence(data):
         ({"weak": 2.0}, "weak must be between 0 and 1"),
         ({"memory": 0.0}, "memory must be above 0"),
         ({"own": -1.0}, "own must be at least 0"),
+        ({"shared": "car"}, 'shared must be a power of at least 0, or "auto"; got .car.'),
+        ({"shared": -0.1}, "shared must be a power of at least 0"),
+        ({"naming": "count"}, "unknown naming 'count': did you mean counted"),
         ({"view": {"sise": 8}}, "unknown setting of a view 'sise'"),
         ({"loss": "fwd"}, "no use for loss"),
     ):

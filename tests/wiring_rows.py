@@ -162,6 +162,7 @@ OPTIONS = {
             "no_refit": Change("--no-refit", "model", f"{OWN} --epochs 1 --scheme none --quiet --folds 1"),
             "quiet": Change("--quiet", "lines", f"{OWN} --epochs 1 --scheme none --no-refit"),
             "recipe": Change("--recipe consistent", "model", f"{IMAGES} --epochs 2 --scheme none --quiet --no-refit"),
+            "flips": Change("--flips", "estimates", f"{IMAGES} --epochs 1 --scheme none --quiet --no-refit"),
         },
         {
             "assume": Change("--assume popularity", "model", f"{BIASED} --loss fwd {FIT}"),

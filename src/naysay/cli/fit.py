@@ -31,7 +31,11 @@ setting of a network is given."
 )
 BUDGET = "Seconds that auto may take, about; else 60 for 2,000 rows, and more for more."
 AS_PUBLISHED = "The paper's own way: a network trained with none and with dms, 64 neighbours, gamma 1."
-RECIPE = "consistent learns images from --encoder's weights with a teacher, stronger views and labels shared again."
+RECIPE = (
+    "consistent learns images from --encoder's weights with a teacher, stronger views and labels shared again; it is "
+    "what an encoder, images and a GPU get unless a setting of plain training is given. Else plain."
+)
+FLIPS = "The model averages each image with its mirror image, from its judging on."
 SEED = "All randomness comes from this number; else 0, or the config's."
 ESTIMATED = (
     "Estimated accuracy, with its 95 % interval in [ ], and loss, ± one standard error, come from complementary labels "
@@ -80,7 +84,8 @@ def fit(
     folds: Annotated[int | None, o.training("--folds", None, FOLDS)] = None,
     no_refit: Annotated[bool, o.training("--no-refit", None, NO_REFIT)] = False,
     apart: Annotated[bool, o.training("--apart", None, APART)] = False,
-    recipe: Annotated[str, o.training("--recipe", "plain|consistent", RECIPE)] = "plain",
+    recipe: Annotated[str | None, o.training("--recipe", "plain|consistent", RECIPE)] = None,
+    flips: Annotated[bool, o.training("--flips", None, FLIPS)] = False,
     fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
     config: Annotated[Path | None, o.training("--config", "FILE", CONFIG)] = None,
     seed: Annotated[int | None, o.option(None, "--seed", None, SEED)] = None,
@@ -114,7 +119,7 @@ def fit(
     RUN then holds the model, run.json, records.jsonl, audit.json and
     report.html. Next: naysay predict RUN data.csv --out predictions.csv
     """
-    asked = locals()
+    asked = {**locals(), "recipe": recipe or usual_recipe(locals())}
     from naysay import runs
     from naysay.augmentation import Sharing
     from naysay.learning import RECIPES
@@ -145,6 +150,7 @@ def fit(
         apart=apart,
         auto=auto,
         budget=budget,
+        flips=flips,
     )
     with one_voice() as place, new_folder(out, force, runs.is_run) if place.first else nullcontext() as unfinished:
         given = read(**o.reading(asked))
@@ -160,6 +166,8 @@ def fit(
 
         if less := held():
             speak(less)
+        if recipe is None and first.recipe != "plain" and config is None:
+            speak(f"the recipe {first.recipe}, as there are an encoder and a GPU; --recipe plain trains plainly")
         fitted = runs.fit(given, settings, oracle=given.oracle, progress=bar, tell=speak, processes=join())
         if unfinished is None:  # the first process writes
             return
@@ -186,7 +194,24 @@ NETWORK = {
     "config": None,
     "as_published": False,
     "recipe": "plain",
+    "flips": False,
 }
+# those that the recipe consistent has no use for, or that ask for another start
+OF_PLAIN = ("scheme", "neighbors", "alpha", "gamma", "loss", "fine_tune", "config", "as_published")
+
+
+def usual_recipe(asked: Mapping[str, Any], gpu: bool | None = None) -> str:
+    """The recipe where none is named: the one that won with an encoder, where a GPU makes it a matter of minutes.
+
+    gpu: whether there is one (None: look).
+    """
+    if asked["encoder"] is None or asked["model"] is not None or any(asked[name] != NETWORK[name] for name in OF_PLAIN):
+        return "plain"
+    if gpu is None:
+        import torch
+
+        gpu = torch.cuda.is_available()
+    return "consistent" if gpu else "plain"
 
 
 def chooses_itself(asked: Mapping[str, Any]) -> bool:

@@ -94,7 +94,8 @@ class Predictor:
     def description(self) -> dict[str, Any]:
         """What is needed to build it again, for JSON."""
         about = {"config": self.config.as_dict(), "input_shape": list(self.shape), "n_classes": self._n_classes()}
-        return about if self.sharpness == 1 else about | {"sharpness": self.sharpness}
+        unusual = {"sharpness": self.sharpness} if self.sharpness != 1 else {}
+        return about | unusual | ({"flips": True} if self.flips else {})
 
     def _n_classes(self) -> int | None:
         head = getattr(self.model, "head", None)
@@ -142,4 +143,4 @@ class Predictor:
             )
         model.load_state_dict(state)
         placed = model.to(device).eval(), normaliser.to(torch.device(device))
-        return cls(*placed, config, shape, tensors.get("T"), sharpness)
+        return cls(*placed, config, shape, tensors.get("T"), sharpness, meta.get("flips") is True)

@@ -14,6 +14,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from naysay.errors import InputError, unknown
+from naysay.models.convnet import convnet_encoder
 from naysay.models.lenet import lenet_encoder
 from naysay.models.resnet import resnet18_encoder
 from naysay.seeds import lent
@@ -56,6 +57,10 @@ def _lenet(shape: Shape) -> tuple[nn.Module, int]:
     return lenet_encoder(shape), 84
 
 
+def _convnet(shape: Shape, width: int = 32) -> tuple[nn.Module, int]:
+    return convnet_encoder(shape[0], width), 4 * width
+
+
 def _resnet18(shape: Shape) -> tuple[nn.Module, int]:
     return resnet18_encoder(shape[0]), 512
 
@@ -87,6 +92,7 @@ MODELS = {
         ModelRow("linear", _linear, 0, "one linear layer"),
         ModelRow("mlp", _mlp, 0, "one hidden layer of `hidden` (256) rectified units: 784-256-10 on MNIST"),
         ModelRow("lenet", _lenet, 12, "LeNet-5 with rectified units and max-pooling, for 28 x 28 and 32 x 32"),
+        ModelRow("convnet", _convnet, 8, "three convolutions of `width` (32) maps and more: images on a CPU"),
         ModelRow(
             "resnet18", _resnet18, 8, "ResNet-18 with the CIFAR stem (3 x 3, no pooling), for 32 x 32 and 64 x 64"
         ),

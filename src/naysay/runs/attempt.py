@@ -203,7 +203,8 @@ def learn(
     )
     figures = {} if oracle is None else oracle.of_labels(part.rows, shared)
     seconds = time.perf_counter() - started
-    return Model(ground, shared, sharing, turned, trained.predictor, tuple(trained.history), figures, seconds)
+    predictor = replace(trained.predictor, flips=settings.flips)
+    return Model(ground, shared, sharing, turned, predictor, tuple(trained.history), figures, seconds)
 
 
 def _mean(of: Sequence[Mapping[str, Any]], weights: Sequence[int]) -> Figures:

@@ -17,11 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay import holdout, neighbors, selection, shares, transition
+from naysay import cores, holdout, neighbors, selection, shares, transition
 from naysay.audit import Audit, audit, refuse_ordinary
+from naysay.errors import InputError
 from naysay.estimation import SAMPLE, ask_neighbors, label_counts, not_told
 from naysay.estimation import Estimate as EstimatedT
 from naysay.features import Space, find_space
+from naysay.learning.foresee import foresee
 from naysay.processes import ALONE, Processes
 from naysay.reading import Labelled, Oracle
 from naysay.runs import mixed
@@ -31,6 +33,7 @@ from naysay.selection import Choice
 from naysay.words import count, joined
 
 Tell = Callable[[str], None]
+WORTH_TELLING = 10.0  # seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,8 @@ def fit(
     processes: those that share the training (`naysay.processes.join`), all with the same arguments.
     """
     started = time.perf_counter()
+    if settings.flips and data.items.x.ndim == 2:
+        raise InputError("flips are for images, which have a mirror image; got a table. Leave flips out.")
     space = find_space(data.items.x, settings.space, settings.encoder, columns=data.items.features)
     tell(f"auditing {len(data.comp):,} items with {len(data.classes)} classes; neighbours by {space.about}")
     found = audit(
@@ -106,6 +111,8 @@ def fit(
         return _mixed(data, settings, found, space, near, oracle, tell, processes, started)
     parts = _parts(data.comp, settings)
     tell(_plan(settings, len(parts)))
+    if data.items.x.ndim > 2 and (ahead := _foreseen(data, settings, len(parts), processes)):
+        tell(ahead)
     prepare = partial(_ground, data, space, settings, near, tell=tell, processes=processes)
     train = partial(learn, x=data.items.x, settings=settings, oracle=oracle, progress=progress, processes=processes)
     models: dict[str, list[Model]] = {scheme: [] for scheme in settings.schemes}
@@ -180,8 +187,27 @@ def _plan(settings: Settings, n_folds: int) -> str:
     return f"{trainings} of {count(settings.config.epochs, 'epoch')}: {joined(settings.schemes)} with {held}{again}"
 
 
+def _foreseen(data: Labelled, settings: Settings, n_folds: int, processes: Processes) -> str:
+    """What a network on images will take, by a few steps; nothing where that is hardly worth waiting to hear."""
+    one = foresee(settings.training, data.items.x, len(data.classes), processes)
+    seconds = one.seconds * (n_folds * len(settings.schemes) + settings.refit)
+    if seconds < WORTH_TELLING:
+        return ""
+    where = count(cores.usable(), "core") if processes.device.type == "cpu" else "a GPU"
+    return (
+        f"this will take about {_duration(seconds)} on this machine ({where}), by a few steps of "
+        f"{_duration(one.seconds_per_step)} each, and {one.n_bytes / 1e9:.1f} GB of memory"
+    )
+
+
 def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 5400:
+        return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 def _ground(

@@ -70,6 +70,7 @@ class Settings:
     training rows alone. Otherwise all rows make the space, without their labels. An encoder has seen what it has seen.
     auto: try what `naysay.portfolio` holds within the budget, in seconds (None: by the number of rows), instead of one
     network by several schemes; of config, only the seed then counts.
+    flips: the model averages its scores of an image and of its mirror image, when it is judged and ever after.
     space, encoder: the features in which neighbours are looked up (see `naysay.features.find_space`).
     """
 
@@ -85,6 +86,7 @@ class Settings:
     apart: bool = False
     auto: bool = False
     budget: float | None = None
+    flips: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
@@ -156,4 +158,5 @@ class Settings:
             name: getattr(self, name)
             for name in ("held_out", "assume", "space", "encoder", "folds", "refit", "apart", "auto", "budget")
         }
-        return {"config": self.training.as_dict(), "schemes": list(self.schemes), **shared, **others}
+        flips = {"flips": True} if self.flips else {}
+        return {"config": self.training.as_dict(), "schemes": list(self.schemes), **shared, **others, **flips}
