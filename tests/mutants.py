@@ -304,6 +304,14 @@ MUTANTS = [
         ("self.learner.after_step()", "pass", "test_features_pretrain.py"),
     ),
     *of(
+        "learning/recipes/multiview.py",
+        "test_features_pretrain.py",
+        ("torch.where(mutual, near, own)", "near"),
+        ("torch.where(u < chance,", "torch.where(u < 1,"),
+        ("since >= 0 and since %", "since %"),
+        ("math.ceil(share * min", "math.ceil(min"),
+    ),
+    *of(
         "learning/loop.py",
         LEARNING,
         (

@@ -21,7 +21,7 @@ from naysay.learning.steps import suited_to
 from naysay.processes import ALONE, Processes
 from naysay.tensors import fingerprint
 
-SAMPLE = 4  # steps that an estimate of the time is made of, twice
+FEW = 4  # steps that are timed on a CPU, twice
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,7 @@ def pretrain(
         if fit and not run.history:
             run.set_epochs(processes.agree(_epochs_within(run, begun + fit, oracle_every if oracle else 0)))
         if estimate and (ahead := learner.config.epochs - len(run.history)):
-            with suited_to(learner):
-                each = run.steps.seconds_per_step(SAMPLE)
+            each = _seconds_per_step(run)
             if processes.first:
                 estimate(each * run.steps.count * ahead, learner.config)
 
@@ -96,8 +95,14 @@ def _as_begun(config: Config, place: Path, processes: Processes) -> Config:
     return config if epochs is None else replace(config, epochs=epochs)
 
 
+def _seconds_per_step(run: Run) -> float:
+    """The time of a step, from a hundred of them on a GPU, where they are short, and a few on a CPU."""
+    with suited_to(run.learner):
+        return run.steps.seconds_per_step(100 if run.device.type == "cuda" else FEW)
+
+
 def _epochs_within(run: Run, deadline: float, oracle_every: int) -> int:
     """How many epochs fit before the monotonic `deadline`, from the time of some steps."""
-    epoch = 1.01 * run.steps.seconds_per_step() * run.steps.count + 0.03
+    epoch = 1.01 * _seconds_per_step(run) * run.steps.count + 0.03
     epoch += 2.0 / oracle_every if oracle_every else 0  # 2 s for each scoring
     return max(1, int((deadline - time.monotonic() - 5) / epoch))

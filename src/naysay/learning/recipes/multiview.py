@@ -3,6 +3,11 @@
 Each step takes several views of each image. Rows come view after view, (views * batch, C, H, W). Over several processes
 each has an equal share of the batch's images, with all their views.
 
+Views are changed images; what they cannot show is another thing of the same kind. With `neighbors` k, the later part
+of a run takes some views of an image from one of its k nearest images, in the space learned so far, if each is among
+the other's k (neighbours stand in for images in NNCLR, Dwibedi et al. 2021, and SCAN, Van Gansbeke et al. 2020). They
+are looked up now and again, and cost nothing in a step.
+
 A network that gives every image the same output has collapsed. Unit vectors that point everywhere have a spread
 (standard deviation over images, averaged over the d coordinates) of about 1/sqrt(d); identical ones have 0 (Chen and He
 2021, section 4.1). The spread times sqrt(d) is therefore near 1 in a live run and near 0 in a dead one.
