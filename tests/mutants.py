@@ -304,6 +304,14 @@ MUTANTS = [
         ("self.learner.after_step()", "pass", "test_features_pretrain.py"),
     ),
     *of(
+        "learning/recipes/multiview.py",
+        "test_features_pretrain.py",
+        ("torch.where(mutual, near, own)", "near"),
+        ("torch.where(u < chance,", "torch.where(u < 1,"),
+        ("since >= 0 and since %", "since %"),
+        ("math.ceil(share * min", "math.ceil(min"),
+    ),
+    *of(
         "learning/loop.py",
         LEARNING,
         (
@@ -461,7 +469,9 @@ MUTANTS = [
         ("save_every=save_every", "save_every=20"),
         ("seconds=seconds", "seconds=None"),
         ("configure(method, seed=seed", "configure(method, seed=0"),
-        ('"batch_size": batch}', '"batch_size": None}'),
+        ('"batch_size": batch,', '"batch_size": None,'),
+        ('network == "small" or (network is None and on_cpu)', "True"),
+        ("60 * minutes", "600.0"),
     ),
     *of("cli/demo.py", "test_wiring.py -k demo", ("Config(epochs=EPOCHS, seed=seed)", "Config(epochs=EPOCHS)")),
     *of("cli/data.py", "test_wiring.py -k data", ("if path.exists() and not force", "if path.exists()")),

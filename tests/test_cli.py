@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -441,8 +442,10 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     )
     # as a kill in the first checkpoint leaves it
     (tmp_path / "encoder" / ".checkpoint.naysay-01234567.tmp").mkdir(parents=True)
-    stopped = json.loads(naysay(*base, "--seconds", 0, "--json").stdout)
-    assert (stopped["finished"], stopped["epochs"]) == (False, 1)
+    said = naysay(*base, "--seconds", 0)
+    assert re.match(r"about \d+ \w+ on this machine \(\d+ cores?\): 2 epochs of 24 images, 2 views each\n", said.stderr)
+    assert "docs/EMBEDDINGS.md" in said.stderr.splitlines()[1]
+    assert said.stdout == "stopped after epoch 1 of 2; the same call goes on\n"
     done = json.loads(naysay(*base, "--json").stdout)
     assert (done["finished"], done["epochs"]) == (True, 2)
     assert 0 <= done["knn"] <= 1  # the subfolders' names are the truth
@@ -461,6 +464,9 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     )
     naysay(*fit, "--out", tmp_path / "RUN")
     assert json.loads((tmp_path / "RUN" / "run.json").read_text())["space"] == "encoder.safetensors, by angle"
+    card = json.loads((tmp_path / "encoder" / "encoder.json").read_text())
+    assert card["config"]["options"]["network"] == "small"  # there is no GPU
+    assert "got both" in naysay(*base, "--minutes", 1, code=2).stderr
     kept = tmp_path / "encoder" / "checkpoint.safetensors"
     kept.write_bytes(kept.read_bytes()[:-9] + b"something")
     assert "checkpoint.safetensors was changed after it was saved" in naysay(*base, code=2).stderr

@@ -5,6 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+import stand_ins
+from typer.testing import CliRunner
+
+from naysay.cli import app
 
 ROOT = Path(__file__).parent.parent
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -15,9 +19,21 @@ PAGES = [page for page in TEXTS if "```python" in page.read_text()]
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_example_of_the_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if page.name == "EMBEDDINGS.md":  # the same lines, with small models in place of large ones
+        stand_ins.install(monkeypatch)
     session = {"__name__": "example"}
     for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(block, str(page), "exec"), session)
+
+
+def test_what_the_page_on_embeddings_leaves_is_what_its_commands_take(tmp_path, monkeypatch):
+    page = ROOT / "docs" / "EMBEDDINGS.md"
+    test_every_example_of_the_page_runs(page, tmp_path, monkeypatch)
+    for line in re.findall(r"^    naysay fit (.*) --out RUN$", page.read_text(), re.MULTILINE):
+        done = CliRunner().invoke(app, ["augment", *line.split(), "--out", "shared.csv", "--force", "--json"])
+        assert done.exit_code == 0, done.output
+        assert "by angle" in json.loads(done.stdout)["space"]
+        assert len(Path("shared.csv").read_text().splitlines()) == 61
 
 
 def test_the_pages_table_of_losses_is_the_table():

@@ -16,11 +16,18 @@ from naysay.features.encoders import embed, load_encoder, save_encoder
 from naysay.learning import Config, Task, configure, recipes
 from naysay.learning.recipes.emp import agreement, coding_rate
 from naysay.learning.recipes.fastsiam import mean_of_others, views_loss
-from naysay.learning.recipes.multiview import CollapseError, check_alive, relative_spread
+from naysay.learning.recipes.multiview import (
+    SMALL_NETWORK,
+    CollapseError,
+    check_alive,
+    in_company,
+    mutual_neighbors,
+    relative_spread,
+)
 from naysay.learning.recipes.simsiam import pair_loss
 from naysay.learning.steps import Steps
 from naysay.learning.viewnorm import ViewNorm, norm_by_view
-from naysay.models import resnet18_encoder
+from naysay.models import resnet18_encoder, small_resnet_encoder
 
 SETTINGS = {"batch_size": 16, "epochs": 4, "learning_rate": 0.05}
 OPTIONS = {"projection": 64, "bottleneck": 16, "width": 16, "view": {"size": 12}}
@@ -28,6 +35,7 @@ TINY = configure("fastsiam", **SETTINGS, **OPTIONS)
 RATE = {"projection": 32, "hidden": 64, "width": 16, "views": 4}  # of emp
 METHODS = [("simsiam", OPTIONS), ("fastsiam", OPTIONS), ("emp", RATE)]
 METHODS += [(name, {**OPTIONS, "target_momentum": 0.9}) for name in ("simsiam", "fastsiam")]
+METHODS += [("fastsiam", {**OPTIONS, "neighbors": 3, "neighbors_from": 0.25})]
 
 
 def stripes(n=64, size=12, seed=0):
@@ -142,6 +150,43 @@ def test_emps_views_are_three_quarters_of_the_image_unless_told():
     assert learner("emp", **RATE, view={"size": 5}).view.size == 5
     with pytest.raises(InputError, match="distortion must be above 0; got 0"):
         configure("emp", distortion=0)
+
+
+@pytest.mark.parametrize(("method", "size"), [("fastsiam", 24), ("simsiam", 32)])
+def test_fastsiams_views_are_smaller_than_the_image_and_simsiams_are_not_unless_told(method, size):
+    images = torch.zeros(8, 40, 32, 3, dtype=torch.uint8)
+    for view, side in (({}, size), ({"size": 9}, 9)):
+        config = configure(method, batch_size=8, projection=8, bottleneck=8, view=view)
+        assert recipes.build(Task(config, images, model=nn.Identity())).view.size == side
+
+
+def test_mutual_neighbors_match_a_plain_loop():
+    unit = nn.functional.normalize(torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), dim=1)
+    near = [sorted((j for j in range(30) if j != i), key=lambda j: -float(unit[i] @ unit[j]))[:5] for i in range(30)]
+    expected = [[j if i in near[j] else i for j in near[i]] for i in range(30)]
+    assert mutual_neighbors(unit, 5).tolist() == expected
+    few = mutual_neighbors(unit[:3], 5)  # fewer rows than neighbours are asked for
+    assert [sorted(row) for row in few.tolist()] == [[0, 0, 0, 1, 2], [0, 1, 1, 1, 2], [0, 1, 2, 2, 2]]
+
+
+def test_a_view_is_of_a_neighbour_as_often_as_the_chance_says():
+    near = torch.tensor([[1, 2], [0, 2], [0, 1]], dtype=torch.int32)
+    rows, u = torch.tensor([0, 0, 0, 1]), torch.tensor([0.1, 0.4, 0.6, 0.49])
+    assert in_company(rows, near, torch.tensor(0.5), u).tolist() == [1, 2, 0, 2]
+    assert in_company(rows, near, torch.tensor(0.0), u).tolist() == rows.tolist()
+
+
+def test_neighbors_are_looked_up_from_their_part_of_the_run_on():
+    config = configure("fastsiam", **SETTINGS, **OPTIONS, neighbors=3, neighbors_from=0.5, neighbor_chance=0.25)
+    learner = recipes.build(Task(config, stripes()[0], model=small_encoder()))
+    own = torch.arange(64)[:, None]
+    for epoch, chance in ((0, 0.0), (1, 0.0), (2, 0.25)):
+        learner.train().before_epoch(epoch)
+        assert float(learner.chance) == chance
+        assert bool((learner.near == own).all()) == (not chance)
+        assert all(module.training for module in learner.modules())
+    unit = nn.functional.normalize(embed(learner.product(), learner.x), dim=1)
+    assert (learner.near == mutual_neighbors(unit, 3)).all()
 
 
 @pytest.mark.parametrize(("method", "options"), METHODS)
@@ -339,6 +384,30 @@ def test_the_encoder_file_round_trips(tmp_path):
         kept = again.state_dict()[name]
         assert torch.equal(kept, tensor.half().float() if tensor.is_floating_point() else tensor), name
     assert (tmp_path / "small.safetensors").stat().st_size < 23e6
+
+
+def test_the_small_network_is_trained_kept_and_found_again(tmp_path):
+    heads = {**SMALL_NETWORK, "projection": 16, "bottleneck": 8}
+    del heads["hidden"]
+    trained = pretrain(stripes()[0], configure("fastsiam", **{**SETTINGS, "epochs": 1}, **heads))
+    assert trained.config.options["network"] == "small"
+    save_encoder(tmp_path / "small.safetensors", trained.encoder, {})
+    again, _ = load_encoder(tmp_path / "small.safetensors")
+    assert [*again.state_dict()] == [*small_resnet_encoder().state_dict()]
+    x = stripes()[0]
+    assert torch.allclose(embed(again, x), embed(trained.encoder, x), atol=0.01)  # half precision
+    with pytest.raises(InputError, match=r"unknown network 'tiny': .*small"):
+        configure("emp", network="tiny")
+
+
+def test_an_estimate_of_the_time_comes_before_the_first_epoch_and_leaves_no_trace():
+    told = []
+    run(estimate=lambda seconds, config: told.append((seconds, config.epochs)), report=told.append)
+    (seconds, epochs), first = told[:2]
+    assert (epochs, first["epoch"], len(told)) == (TINY.epochs, 1, 5)
+    spent = sum(line["seconds"] for line in told[1:])
+    assert 0.2 * spent < seconds < 5 * spent  # a busy machine
+    assert [line["loss"] for line in told[1:]] == [line["loss"] for line in run().curve]
 
 
 def test_a_file_that_is_not_its_cards_is_refused(tmp_path):

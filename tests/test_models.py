@@ -14,6 +14,8 @@ CASES = [
     ("convnet", (3, 33, 20), 128),
     ("resnet18", (3, 32, 32), 512),
     ("resnet18", (3, 64, 64), 512),
+    ("small-resnet", (3, 32, 32), 256),
+    ("small-resnet", (1, 8, 8), 256),
 ]
 
 
@@ -51,7 +53,7 @@ def test_hidden_sets_the_width_of_the_mlp():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: models.build("resnet", (3, 32, 32), 10), "unknown model 'resnet': did you mean resnet18 or lenet?"),
+        (lambda: models.build("resnet", (3, 32, 32), 10), "unknown model 'resnet': did you mean resnet18 or lenet"),
         (
             lambda: models.build("lenet", (1, 8, 8), 10),
             "lenet needs images (C, H, W) of at least 12 x 12 pixels; got input_shape (1, 8, 8).",

@@ -163,6 +163,10 @@ class Outcome:
     def places_in(self):
         return sorted(path.name for path in self.place.iterdir())
 
+    def length(self):
+        """The epochs that the run is meant to have."""
+        return json.loads((self.place / "records.jsonl").read_text().splitlines()[0])["config"]["epochs"]
+
     def looks(self):
         """The epochs after which kNN accuracy was looked at."""
         lines = map(json.loads, (self.place / "records.jsonl").read_text().splitlines())

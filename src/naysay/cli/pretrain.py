@@ -5,20 +5,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from naysay import cores
 from naysay.cli import options as o
 from naysay.cli.output import command_line, note, say_json
 from naysay.errors import InputError, unknown
 from naysay.files import is_unfinished
+from naysay.words import count
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from naysay.learning import Config
+    from naysay.processes import Processes
+
     Score = Callable[[nn.Module], float]
 
 learning = partial(o.option, None)  # these stand in the first panel of the help
+NETWORK = "resnet18, or small, which has 1/30 of its arithmetic; else small where there is no GPU."
+EPOCHS = "Else the method's own (200, 150, 800), or what ten minutes allow where there is no GPU."
+MINUTES = "Make a new run as long as they allow, in place of --epochs."
 BATCH = "Images in a step; else the method's own (128, 128 and 512)."
 SECONDS = "Stop after the epoch in which they run out; call again to go on."
 KNN_EVERY = "Epochs between two looks at kNN accuracy, where the truth is known."
+EMBEDDINGS = "note: for photographs a CPU is better given embeddings of a large model (docs/EMBEDDINGS.md)"
+ON_A_CPU = 10.0  # minutes, unless somebody says how long
 KNN = 200  # neighbours of the accuracy on the side, as self-supervised work reports it
 
 
@@ -27,7 +37,9 @@ def pretrain(
     *,
     out: Annotated[Path, o.output("--out", "FOLDER", "The folder to make, or to continue in.")],
     method: Annotated[str, learning("--method", "NAME", "fastsiam, emp, or simsiam.")] = "fastsiam",
-    epochs: Annotated[int | None, learning("--epochs", None, "Else the method's own (200, 150, 800).", min=1)] = None,
+    network: Annotated[str | None, learning("--network", "resnet18|small", NETWORK)] = None,
+    epochs: Annotated[int | None, learning("--epochs", None, EPOCHS, min=1)] = None,
+    minutes: Annotated[float | None, learning("--minutes", None, MINUTES)] = None,
     batch: Annotated[int | None, learning("--batch", None, BATCH, min=2)] = None,
     seconds: Annotated[float | None, learning("--seconds", None, SECONDS)] = None,
     knn_every: Annotated[int, learning("--knn-every", None, KNN_EVERY, min=1)] = 20,
@@ -43,8 +55,10 @@ def pretrain(
     FOLDER gets a checkpoint, records.jsonl with a line per epoch, and at the end
     encoder.safetensors with its card, encoder.json. Where the truth is known,
     kNN accuracy is shown on the side; training never sees it. A GPU is used
-    where there is one, and is needed for photographs: on a CPU this is for
-    small images and patience. Several GPUs share every batch under torchrun.
+    where there is one; without, a small network is trained for ten minutes,
+    and photographs are better compared by embeddings of a model that has seen
+    millions (docs/EMBEDDINGS.md). How long it takes is measured and said first.
+    Several GPUs share every batch under torchrun.
 
     [bold]Examples[/bold]
 
@@ -57,7 +71,7 @@ def pretrain(
           --out encoders/cifar10
     """
     from naysay import features
-    from naysay.learning import RECIPES, configure, environment
+    from naysay.learning import RECIPES, environment
     from naysay.processes import join, one_voice
 
     with one_voice() as place:
@@ -68,8 +82,9 @@ def pretrain(
         if out.exists() and not begun and (not out.is_dir() or not all(map(is_unfinished, out.iterdir()))):
             raise InputError(f"{out} exists and holds no checkpoint to continue. Choose another folder.")
         images, score, about = _images(data, folder, seed)
-        asked = {"epochs": epochs, "batch_size": batch}
-        config = configure(method, seed=seed, **{name: value for name, value in asked.items() if value is not None})
+        here = join()
+        config, fit = _settings(method, network, epochs, minutes, batch, seed, here.device.type == "cpu")
+        tell = None if quiet or json else _Teller(here, len(images))
         trained = features.pretrain(
             images,
             config,
@@ -78,13 +93,16 @@ def pretrain(
             oracle_every=knn_every,
             save_every=save_every,
             seconds=seconds,
-            report=None if quiet or json else _tell(config.epochs),
-            processes=join(),
+            fit=fit,
+            estimate=None if tell is None else tell.before,
+            report=None if tell is None else tell.epoch,
+            processes=here,
         )
     if not place.first:
         return
     last, spent = trained.curve[-1], round(sum(line["seconds"] for line in trained.curve), 2)
     told = {"folder": str(out), "finished": trained.finished, "epochs": len(trained.curve), **last, "seconds": spent}
+    config = trained.config
     end = f"stopped after epoch {len(trained.curve)} of {config.epochs}; the same call goes on"
     if trained.finished:
         made = environment(place.device, place.size)
@@ -94,7 +112,7 @@ def pretrain(
             "epochs": config.epochs,
             "knn": last.get("knn"),
             "seconds": spent,
-            "config": trained.config.as_dict(),
+            "config": config.as_dict(),
             "command": command_line(),
             "hardware": made["hardware"],
             "versions": made["versions"],
@@ -108,17 +126,60 @@ def pretrain(
         print(end)
 
 
-def _tell(epochs: int) -> Callable[[dict[str, Any]], None]:
-    spent = 0.0
+def _settings(
+    method: str,
+    network: str | None,
+    epochs: int | None,
+    minutes: float | None,
+    batch: int | None,
+    seed: int,
+    on_cpu: bool,
+) -> "tuple[Config, float | None]":
+    """The settings, and the seconds that the run's length is to fit into, None where it is known."""
+    from naysay.learning import RECIPES, configure
+    from naysay.learning.recipes.multiview import SMALL_NETWORK
 
-    def tell(line: dict[str, Any]) -> None:
-        nonlocal spent
-        spent += line["seconds"]
+    if epochs is not None and minutes is not None:
+        raise InputError("a run is as long as --epochs or as --minutes say; got both. Leave one out.")
+    if minutes is not None and minutes <= 0:
+        raise InputError(f"--minutes must be above 0; got {minutes:g}.")
+    asked: dict[str, Any] = {"epochs": epochs, "batch_size": batch, "network": network}
+    if network == "small" or (network is None and on_cpu):
+        asked |= {name: value for name, value in SMALL_NETWORK.items() if name in RECIPES[method].option_names}
+    config = configure(method, seed=seed, **{name: value for name, value in asked.items() if value is not None})
+    if minutes is None and epochs is None and on_cpu:
+        minutes = ON_A_CPU
+    return config, None if minutes is None else 60 * minutes
+
+
+class _Teller:
+    """What is said of a run on standard error: how long it will take, then each epoch."""
+
+    def __init__(self, place: "Processes", images: int) -> None:
+        self.on_cpu, self.images, self.epochs, self.spent = place.device.type == "cpu", images, 0, 0.0
+
+    def before(self, seconds: float, config: "Config") -> None:
+        self.epochs = config.epochs
+        where = count(cores.usable(), "core") if self.on_cpu else "a GPU"
+        what = f"{count(config.epochs, 'epoch')} of {count(self.images, 'image')}, {config.options['views']} views each"
+        note(f"{duration(seconds)} on this machine ({where}): {what}")
+        if self.on_cpu:
+            note(EMBEDDINGS)
+
+    def epoch(self, line: dict[str, Any]) -> None:
+        self.spent += line["seconds"]
         knn = f", kNN accuracy {100 * line['knn']:.1f} % (needs the truth)" if "knn" in line else ""
-        figures = f"loss {line['loss']:.4f}, spread {line['spread']:.3f}, {spent:.0f} s{knn}"
-        note(f"epoch {line['epoch']} of {epochs}: {figures}")
+        figures = f"loss {line['loss']:.4f}, spread {line['spread']:.3f}, {self.spent:.0f} s{knn}"
+        note(f"epoch {line['epoch']} of {self.epochs}: {figures}")
 
-    return tell
+
+def duration(seconds: float) -> str:
+    """About so long, as a sentence has it: seconds, minutes or hours."""
+    if seconds < 90:
+        return f"about {count(max(1, round(seconds)), 'second')}"
+    if seconds < 90 * 60:
+        return f"about {count(round(seconds / 60), 'minute')}"
+    return f"about {seconds / 3600:.1f} hours"
 
 
 def _images(data: str, folder: Path | None, seed: int) -> "tuple[Tensor, Score | None, dict[str, Any]]":

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from naysay import files
 from naysay.errors import InputError
 from naysay.learning.views import normalise, to_float
-from naysay.models import resnet18_encoder
+from naysay.models import resnet18_encoder, small_resnet_encoder
+from naysay.models.resnet import SMALL
 
 
 def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: str = "bf16") -> Tensor:
@@ -65,7 +66,7 @@ def save_encoder(path: Path, encoder: nn.Module, card: dict[str, Any]) -> None:
 
 
 def load_encoder(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
-    """The ResNet-18 encoder at `path`, in float32 and eval mode, and its card, which must speak of this very file."""
+    """The encoder at `path`, a ResNet-18 or the small one, in float32 and eval mode, and the card of this very file."""
     path = Path(path)
     beside = path.with_suffix(".json")
     if not path.is_file() or not beside.is_file():
@@ -79,7 +80,8 @@ def load_encoder(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
         raise InputError(f"{path} is not the file its card speaks of: the hashes differ. Fetch it again.")
     try:
         state = {name: t.float() if t.is_floating_point() else t for name, t in load_file(path).items()}
-        encoder = resnet18_encoder(state["0.weight"].shape[1])
+        width, channels = state["0.weight"].shape[:2]
+        encoder = small_resnet_encoder(channels) if 8 * width == SMALL else resnet18_encoder(channels)
         encoder.load_state_dict(state)
     except (SafetensorError, KeyError, RuntimeError) as error:
         raise InputError(f"{path} does not hold a ResNet-18 encoder ({str(error).splitlines()[0]}).") from error

@@ -17,8 +17,11 @@ from naysay.errors import intact
 from naysay.learning import Config, Figures, Run, Snapshot, Task, recipes
 from naysay.learning.folder import CHECKPOINT, START_OVER, alone_in, load
 from naysay.learning.rows import as_inputs
+from naysay.learning.steps import suited_to
 from naysay.processes import ALONE, Processes
 from naysay.tensors import fingerprint
+
+FEW = 4  # steps that are timed on a CPU, twice
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ def pretrain(
     save_every: int = 20,
     seconds: float | None = None,
     fit: float | None = None,
+    estimate: Callable[[float, Config], None] | None = None,
     report: Callable[[Figures], None] | None = None,
     processes: Processes = ALONE,
 ) -> Pretrained:
@@ -52,8 +56,9 @@ def pretrain(
     ResNet-18, whose output is `config.options["width"]` wide. `oracle` scores the encoder on the side every
     `oracle_every` epochs (kNN accuracy, where truth is known; training does not see it). `seconds` ends the call after
     the epoch in which they run out, to be continued by another call; `fit` instead sets the number of epochs so that a
-    fresh run ends within that many seconds of this call. `report` gets each epoch's figures. device and processes: as
-    in `learning.train`.
+    fresh run ends within that many seconds of this call. `estimate` gets, before the first epoch, the seconds that
+    those left will take, by some steps that leave no trace, and the settings. `report` gets each epoch's figures.
+    device and processes: as in `learning.train`.
     """
     begun = time.monotonic()
     images = as_inputs(images)
@@ -66,6 +71,10 @@ def pretrain(
         run = Run(learner, identity=identity, folder=folder, checkpoint_every=save_every)
         if fit and not run.history:
             run.set_epochs(processes.agree(_epochs_within(run, begun + fit, oracle_every if oracle else 0)))
+        if estimate and (ahead := learner.config.epochs - len(run.history)):
+            each = _seconds_per_step(run)
+            if processes.first:
+                estimate(each * run.steps.count * ahead, learner.config)
 
         def look(snapshot: Snapshot) -> dict[str, Any]:
             if oracle is None or not (snapshot.epoch % oracle_every == 0 or snapshot.last):
@@ -86,8 +95,14 @@ def _as_begun(config: Config, place: Path, processes: Processes) -> Config:
     return config if epochs is None else replace(config, epochs=epochs)
 
 
+def _seconds_per_step(run: Run) -> float:
+    """The time of a step, from a hundred of them on a GPU, where they are short, and a few on a CPU."""
+    with suited_to(run.learner):
+        return run.steps.seconds_per_step(100 if run.device.type == "cuda" else FEW)
+
+
 def _epochs_within(run: Run, deadline: float, oracle_every: int) -> int:
     """How many epochs fit before the monotonic `deadline`, from the time of some steps."""
-    epoch = 1.01 * run.steps.seconds_per_step() * run.steps.count + 0.03
+    epoch = 1.01 * _seconds_per_step(run) * run.steps.count + 0.03
     epoch += 2.0 / oracle_every if oracle_every else 0  # 2 s for each scoring
     return max(1, int((deadline - time.monotonic() - 5) / epoch))

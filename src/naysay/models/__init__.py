@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from naysay.errors import InputError, unknown
 from naysay.models.convnet import convnet_encoder
 from naysay.models.lenet import lenet_encoder
-from naysay.models.resnet import resnet18_encoder
+from naysay.models.resnet import SMALL, resnet18_encoder, small_resnet_encoder
 from naysay.seeds import lent
 
-__all__ = ["MODELS", "Classifier", "ModelRow", "build", "resnet18_encoder"]
+__all__ = ["MODELS", "Classifier", "ModelRow", "build", "resnet18_encoder", "small_resnet_encoder"]
 
 
 class Classifier(nn.Module):
@@ -65,6 +65,10 @@ def _resnet18(shape: Shape) -> tuple[nn.Module, int]:
     return resnet18_encoder(shape[0]), 512
 
 
+def _small_resnet(shape: Shape) -> tuple[nn.Module, int]:
+    return small_resnet_encoder(shape[0]), SMALL
+
+
 @dataclass(frozen=True)
 class ModelRow:
     """One row of the table: `encoder` maps an input shape (and the row's own options) to a module and its width d."""
@@ -96,6 +100,7 @@ MODELS = {
         ModelRow(
             "resnet18", _resnet18, 8, "ResNet-18 with the CIFAR stem (3 x 3, no pooling), for 32 x 32 and 64 x 64"
         ),
+        ModelRow("small-resnet", _small_resnet, 8, "a ResNet of 1/30 of resnet18's arithmetic, for a CPU"),
     )
 }
 

@@ -12,7 +12,6 @@ and there is no blur and no solarisation. The views are three quarters of the im
 as a random crop enlarges what is in it by about as much, the network sees whole images at the scale it was trained on.
 """
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -22,12 +21,9 @@ from torch import Tensor, nn
 from naysay.errors import InputError
 from naysay.learning.recipe import Recipe, Task
 from naysay.learning.recipes import multiview
-from naysay.learning.recipes.multiview import SETTINGS, UNUSED, MultiView, relative_spread
+from naysay.learning.recipes.multiview import SETTINGS, SHARE, UNUSED, MultiView, relative_spread
 from naysay.learning.viewnorm import norm_by_view
-from naysay.learning.views import View
 from naysay.seeds import lent
-
-SHARE = 0.75  # of the image's side, for the side of a view
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,7 @@ class Emp(MultiView):
     def __init__(self, task: Task) -> None:
         options: Options = ROW.read_options(task.config)
         config, processes = task.config, task.processes
-        size = math.ceil(SHARE * min(task.x.shape[1:3]))
-        super().__init__(task, options, View(**{"size": size, **options.view}))
+        super().__init__(task, options, SHARE)
         encoder = self.make_encoder(task)
         with lent(config.seed, "pretrain/heads"):
             projector = make_projector(options.width, options.hidden, options.projection)

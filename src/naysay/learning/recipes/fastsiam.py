@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from naysay.learning.recipes import siamese
+from naysay.learning.recipes.multiview import SHARE
 
 
 def mean_of_others(targets: Tensor) -> Tensor:
@@ -28,4 +29,5 @@ ROW = siamese.row(
     "an encoder from images alone, several views at a time",
     siamese.Options,
     {"batch_size": 128, "epochs": 200, "learning_rate": 0.06},
+    SHARE,
 )

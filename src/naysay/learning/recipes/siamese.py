@@ -18,7 +18,6 @@ from naysay.learning.recipe import Learner, Recipe, Task
 from naysay.learning.recipes import multiview
 from naysay.learning.recipes.multiview import SETTINGS, UNUSED, MultiView, relative_spread
 from naysay.learning.viewnorm import norm_by_view
-from naysay.learning.views import View
 from naysay.seeds import lent
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # of predictions and targets (views, n, d)
@@ -44,8 +43,8 @@ class Siamese(MultiView):
 
     options: Options
 
-    def __init__(self, task: Task, options: Options, loss: Loss) -> None:
-        super().__init__(task, options, View(**options.view))
+    def __init__(self, task: Task, options: Options, loss: Loss, share: float) -> None:
+        super().__init__(task, options, share)
         config, processes = task.config, task.processes
         self.loss = loss
         encoder = self.make_encoder(task)
@@ -93,11 +92,19 @@ class Siamese(MultiView):
         return super().product() if self.target is None else self.target[0]
 
 
-def row(name: str, loss: Loss, source: str, summary: str, options: type[Options], published: dict[str, Any]) -> Recipe:
-    """The row of a siamese recipe with this loss."""
+def row(
+    name: str,
+    loss: Loss,
+    source: str,
+    summary: str,
+    options: type[Options],
+    published: dict[str, Any],
+    share: float = 1.0,
+) -> Recipe:
+    """The row of a siamese recipe with this loss, and views of `share` of the image's side."""
 
     def build(task: Task) -> Learner:
-        return Siamese(task, made.read_options(task.config), loss)
+        return Siamese(task, made.read_options(task.config), loss, share)
 
     made = Recipe(name, build, source, summary, False, options, {**SETTINGS, **published}, UNUSED)
     return made
