@@ -1,7 +1,8 @@
 """`make bench`: neighbours, propagation, training and engines against peers here; JSON lines in benchmarks/results/.
 
-`python -m benchmarks estimates [...]` instead asks how many estimated accuracies hold the truth (`estimates.py`), and
-`python -m benchmarks tables [...]` holds the default against two lines of scikit-learn (`tables.py`).
+`python -m benchmarks estimates [...]` instead asks how many estimated accuracies hold the truth (`estimates.py`),
+`python -m benchmarks tables [...]` holds the default against two lines of scikit-learn (`tables.py`), and `python -m
+benchmarks sharing-choices [...]` settings chosen by hidden labels against the paper's (`sharing_choices.py`).
 """
 
 import subprocess
@@ -20,8 +21,8 @@ STEPS = (
 
 if __name__ == "__main__":
     RESULTS.mkdir(exist_ok=True)
-    alone = sys.argv[1:2] in (["estimates"], ["tables"])
-    asked = ((f"{sys.argv[1]}.py", *sys.argv[2:]),) if alone else STEPS
+    alone = sys.argv[1:2] in (["estimates"], ["tables"], ["sharing-choices"])
+    asked = ((f"{sys.argv[1].replace('-', '_')}.py", *sys.argv[2:]),) if alone else STEPS
     for script, *arguments in asked:
         print(f"\n{script}", flush=True)
         subprocess.run([sys.executable, str(HERE / script), *arguments], check=True)

@@ -261,6 +261,29 @@ def test_augmented_labels_are_written_for_every_item(place, tmp_path):
     assert report["rounds"] == 1
 
 
+def test_settings_can_be_left_to_hidden_labels(place, tmp_path):
+    base = ("augment", place / "data.csv", "--id", "id", "--label", "not_label", "--truth", "class")
+    chosen = ("--neighbors", "auto", "--alpha", "auto", "--whiten", "auto")
+    report = json.loads(naysay(*base, *chosen, "--json", "--out", tmp_path / "z.npz").stdout)
+    kept = report["choice"]["kept"]
+    assert (report["neighbours"], report["gamma"], report["alpha"]) == (
+        kept["n_neighbors"],
+        kept["gamma"],
+        kept["alpha"],
+    )
+    assert report["choice"]["labels"] == 240
+    assert len(report["choice"]["read_outs"]) == 4
+    said = naysay(*base, "--neighbors", "auto", "--out", tmp_path / "y.npz").stderr
+    assert "chosen by 240 hidden labels" in said
+    run = tmp_path / "R"
+    short = ("--epochs", "1", "--scheme", "dms", "--folds", "1", "--no-refit", "--quiet")
+    naysay("fit", *base[1:], "--neighbors", "auto", "--alpha", "auto", *short, "--out", run)
+    about = json.loads((run / "run.json").read_text())
+    assert about["settings"]["n_neighbors"] == "auto"
+    tried = about["results"][0]["sharing"]["choice"]["tried"]
+    assert {one["n_neighbors"] for one in tried} >= {4, 8, 16, 32}
+
+
 def test_the_audit_prints_and_writes_its_three_forms(place, tmp_path):
     options = ("--labels", place / "votes.csv", "--label", "not", "--annotator", "who", "--options", "shown")
     text = naysay("audit", place / "items.csv", *options, "--html", tmp_path / "audit.html").stdout

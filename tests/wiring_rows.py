@@ -222,6 +222,7 @@ OPTIONS = {
         {
             "rounds": Change("--rounds 2", "shared", OWN),
             "class_shares": Change("--class-shares even", "shared", BIASED),
+            "whiten": Change("--whiten 1", "shared", OWN),
             "out": Change("--out augment-elsewhere.npz", "places", OWN),
             "force": Change("--force", "code", f"{OWN} --out old.npz"),
             **ending("", TOLD, OWN),
@@ -331,10 +332,12 @@ PARAMETERS = {
             "rounds": Setting(2, "labels"),
             "metric": Setting("cosine", "labels"),
             "class_shares": Setting(UNEVEN, "labels"),
+            "whiten": Setting(1.0, "labels"),
             "classes": Setting(FIVE, "classes"),
         },
         {
             "n_neighbors": Setting(3, "passed_on"),
+            "whiten": Setting(1.0, "passed_on"),
             "gamma": Setting(0.01, "passed_on"),
             "metric": Setting("cosine", "passed_on"),
         },

@@ -6,8 +6,9 @@
 
 Neighbours are looked up in the features as they are. The paper gives no gamma; 1, ours, belongs to rows of length 1:
 `metric="cosine"` gives them that length first, and is right for most embeddings; on a table of any other scale, and
-where 1 weighs all alike, `gamma="auto"` reads it off the distances. The graph joins the rows given here and no others,
-so rows held out for validation must not be among them.
+where 1 weighs all alike, `gamma="auto"` reads it off the distances. `n_neighbors="auto"` chooses neighbours and gamma
+by hidden labels (`augmentation.choice`), as `alpha="auto"` and `whiten="auto"` do for theirs. The graph joins the rows
+given here and no others, so rows held out for validation must not be among them.
 """
 
 import warnings
@@ -19,19 +20,23 @@ from torch import Tensor
 
 from naysay import labels, neighbors, shares
 from naysay import transition as transitions
+from naysay.augmentation.choice import Choice, Settled, settle
 from naysay.augmentation.diagnostics import Description, Report, describe
 from naysay.augmentation.propagation import Propagation, divide_rows, propagate
 from naysay.augmentation.schemes import SCHEMES, Scheme, Sharing, neighbors_for
 from naysay.augmentation.weights import effective_neighbors, warn_unless_fits
 from naysay.errors import InputError
+from naysay.features.whiten import whiten as whitened
 from naysay.neighbors import Graph
 
 __all__ = [
     "SCHEMES",
+    "Choice",
     "Description",
     "Propagation",
     "Report",
     "Scheme",
+    "Settled",
     "Sharing",
     "augment",
     "augment_report",
@@ -39,6 +44,7 @@ __all__ = [
     "describe",
     "neighbors_for",
     "propagate",
+    "read_space",
     "share",
 ]
 
@@ -47,8 +53,8 @@ def augment(
     features: Any,
     comp: Any,
     scheme: str = "dms",
-    n_neighbors: int | None = 64,
-    alpha: float = 0.1,
+    n_neighbors: int | str | None = 64,
+    alpha: float | str = 0.1,
     gamma: float | str = 1.0,
     rounds: int | None = None,
     *,
@@ -58,15 +64,18 @@ def augment(
     tol: float | None = None,
     class_shares: Any = None,
     transition: Any = None,
+    whiten: float | str | None = None,
 ) -> Any:
     """Labels Z (n, K) float32 after sharing: a numpy array, or a tensor on its device if features or comp is one.
 
     features: (n, d), or a ready `naysay.neighbors.Graph` of the rows; of one with more neighbours the nearest are used.
     comp: a float matrix (n, K), or class numbers (n,), (n, m) or ragged lists; -1 or an empty list is unlabelled.
     scheme: none, rss, rms, dss or dms (`SCHEMES`): it sets the weights, and the rounds unless you give them.
-    n_neighbors: of each row; None takes as many as the classes are large enough for, at most 64.
-    alpha: the weight of a row's own labels, above 0 and at most 1.
+    n_neighbors: of each row; None takes as many as the classes are large enough for, at most 64; "auto" chooses, with
+    gamma where that is "auto" too, what foresees hidden labels best: 64 unless another is better beyond its error.
+    alpha: the weight of a row's own labels, above 0 and at most 1, or "auto" to choose it in the same way.
     gamma: how fast weights of dss and dms fall with squared distance; "auto": the last weighs 1/k of the nearest.
+    whiten: compare features by angle after `naysay.features.whiten` of this strength; "auto" chooses whether and how.
     n_classes: K, for class numbers; without it the largest number given is the last class.
     method, metric: how `naysay.neighbors.build` finds neighbours (exact, approximate, auto; euclidean, cosine).
     tol: end the rounds once no entry changes by more than this; `augment_report` says after how many.
@@ -77,7 +86,7 @@ def augment(
 
     Rows sum to 1, or to 0 where no label arrives within the rounds. Unlabelled rows receive labels and give none.
     """
-    sharing = Sharing(scheme, n_neighbors, alpha, gamma, rounds, metric, method, tol, class_shares, transition)
+    sharing = Sharing(scheme, n_neighbors, alpha, gamma, rounds, metric, method, tol, class_shares, transition, whiten)
     return share(features, comp, sharing, n_classes=n_classes)[0]
 
 
@@ -85,8 +94,8 @@ def augment_report(
     features: Any,
     comp: Any,
     scheme: str = "dms",
-    n_neighbors: int | None = 64,
-    alpha: float = 0.1,
+    n_neighbors: int | str | None = 64,
+    alpha: float | str = 0.1,
     gamma: float | str = 1.0,
     rounds: int | None = None,
     *,
@@ -96,39 +105,43 @@ def augment_report(
     tol: float | None = None,
     class_shares: Any = None,
     transition: Any = None,
+    whiten: float | str | None = None,
 ) -> tuple[Any, Report]:
     """What `augment` returns for the same arguments, and an account of what it did to the labels."""
-    sharing = Sharing(scheme, n_neighbors, alpha, gamma, rounds, metric, method, tol, class_shares, transition)
+    sharing = Sharing(scheme, n_neighbors, alpha, gamma, rounds, metric, method, tol, class_shares, transition, whiten)
     return share(features, comp, sharing, n_classes=n_classes)
 
 
 def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None = None) -> tuple[Any, Report]:
-    """The labels Z (n, K) after sharing as the record says, and what was done; features and comp as in `augment`."""
-    row, alpha = sharing.row, sharing.alpha
+    """The labels Z (n, K) after sharing as the record says, and what was done; features and comp as in `augment`.
+
+    Features may also be what `read_space` made of them, with its settings in place of those that were to be chosen.
+    """
+    row = sharing.row
     tensors = [given.device for given in (features, comp) if isinstance(given, Tensor)]
     # the work is done with the first tensor, else with the graph, else on the CPU
     device = tensors[0] if tensors else features.device if isinstance(features, Graph) else torch.device("cpu")
     given = read_labels(comp, n_classes).to(device, torch.float32)
     shares.read(sharing.class_shares, given.shape[1])  # before the work, not after it
     if row.weigh is None or sharing.total == 0:
-        Z = divide_rows(given)
-        report = Report(row.name, 0, 0.0, alpha, None, 0, 0.0, None, describe(given, Z))
+        Z, alpha = divide_rows(given), Sharing().alpha if sharing.alpha == "auto" else sharing.alpha
+        report = Report(row.name, 0, 0.0, float(alpha), None, 0, 0.0, None, describe(given, Z))
         return (Z if tensors else Z.cpu().numpy()), report
-    n, n_classes = given.shape
     if sharing.transition is not None:
-        transitions.validate(sharing.transition, n_classes)
-    graph = read_graph(features, n, n_classes, sharing).to(device)
+        transitions.validate(sharing.transition, given.shape[1])
+    found = features if isinstance(features, Settled) else read_space(features, given, sharing)
+    graph, sharing, alpha = found.graph, found.sharing, found.alpha
     gamma = sharing.gamma_for(graph.distances) if row.uses_gamma else None
     W = row.weigh(graph.distances, gamma)
     effective = effective_neighbors(W)
-    if gamma is not None:
+    if gamma is not None and found.choice is None:  # a gamma that was chosen suits
         spread = graph.distances[:, -1] - graph.distances[:, 0]
         warn_unless_fits(gamma, spread, effective, graph.k, graph.distances)
     if sharing.transition is None and sharing.class_shares is not None:
         warn_if_contradicted(graph, W, given, sharing.class_shares)
     shared = propagate(graph.indices, W, given, alpha=alpha, rounds=sharing.total, tol=sharing.tol)
     Z, turned = correct(shared.labels, given, sharing)
-    became = shared.rounds, shared.change, graph.recall, describe(given, Z), turned
+    became = shared.rounds, shared.change, graph.recall, describe(given, Z), turned, found.whiten, found.choice
     report = Report(row.name, graph.k, float(effective.median()), alpha, gamma, *became)
     return (Z if tensors else Z.cpu().numpy()), report
 
@@ -186,19 +199,34 @@ def largest_class(numbers: Any) -> int:
     return int(flat.max(initial=-1, where=np.isfinite(flat)))
 
 
-def read_graph(features: Any, n: int, n_classes: int, sharing: Sharing) -> Graph:
-    """The graph over which n rows share, built unless the features are one already."""
+def read_space(features: Any, given: Tensor, sharing: Sharing) -> Settled:
+    """The graph over which rows with labels `given` (n, K) share, built unless the features are one already, and the
+    settings in numbers; both where the labels are.
+    """
     if hasattr(features, "tocsr"):
         graph = "If it is a neighbour graph, pass naysay.neighbors.from_csr(matrix)"
         way_out = f"{graph}; if it is a table, pass matrix.toarray()."
         raise InputError(f"features must be a dense (n, d) array or a graph; got a scipy sparse matrix. {way_out}")
-    rows = features.n if isinstance(features, Graph) else len(features)
+    rows, (n, n_classes) = features.n if isinstance(features, Graph) else len(features), given.shape
     if rows != n:
         raise InputError(f"features and comp must have one row per instance each; got {rows} and {n} rows.")
-    k = sharing.neighbors(n, n_classes)
-    if not isinstance(features, Graph):
-        return neighbors.build(features, k, sharing.method, sharing.metric)
-    if features.columns is not None:
+    if isinstance(features, Graph) and sharing.whiten is not None:
+        need = f"whiten={sharing.whiten} needs features to whiten; got {features!r}"
+        raise InputError(f"{need}. Build the graph of `naysay.features.whiten`'s rows.")
+    if isinstance(features, Graph) and features.columns is not None:
         wrong = f"the graph must join the rows with each other; got {features!r}"
         raise InputError(f"{wrong}. Build it from these rows alone.")
-    return features.nearest(min(k, features.k))
+
+    def build(some: Tensor | None, strength: float | None) -> Graph:
+        k = sharing.neighbors(n if some is None else len(some), n_classes)
+        if isinstance(features, Graph):
+            return features.nearest(min(k, features.k)).to(given.device)
+        x = features
+        if some is not None:
+            x = x[some.to(x.device)] if isinstance(x, Tensor) else np.asarray(x)[some.cpu().numpy()]
+        if strength is None:
+            return neighbors.build(x, k, sharing.method, sharing.metric).to(given.device)
+        x = torch.from_numpy(whitened(x, strength=strength)).to(given.device)
+        return neighbors.build(x, k, sharing.method, "cosine")
+
+    return settle(build, given, sharing)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from naysay import labels
+from naysay.augmentation.choice import Choice
 from naysay.errors import InputError
 
 
@@ -49,7 +50,8 @@ class Report:
     neighbors: of each row, 0 where nothing was shared; effective_neighbors: 1 / sum of squared weights, of the median
     row. gamma: None unless the scheme uses it. rounds: those run; change: the largest of an entry in the last. recall:
     the graph's, None if nobody measured it. turned: the part of rows whose least named class the correction by class
-    shares or a T changed, None where there was none.
+    shares or a T changed, None where there was none. whiten: the strength by which features were whitened. choice: how
+    settings were chosen, where any was to be.
     """
 
     scheme: str
@@ -62,17 +64,25 @@ class Report:
     recall: float | None
     labels: Description
     turned: float | None = None
+    whiten: float | None = None
+    choice: Choice | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """All figures by name, those of the labels under "labels"; the names are those that files have always had."""
-        return {name.replace("neighbors", "neighbours"): value for name, value in asdict(self).items()}
+        """All figures by name, those of the labels under "labels"; the names are those that files have always had.
+
+        What was whitened and chosen stands there only where something was.
+        """
+        found = {name.replace("neighbors", "neighbours"): value for name, value in asdict(self).items()}
+        return {name: value for name, value in found.items() if name not in ("whiten", "choice") or value is not None}
 
     def __str__(self) -> str:
         by = "" if self.gamma is None else f", gamma {self.gamma:.4g}"
+        by += "" if self.whiten is None else f", features whitened by {self.whiten:g}"
         return (
             f"{self.scheme}: {self.neighbors} neighbours ({self.effective_neighbors:.1f} in effect), "
             f"alpha {self.alpha:g}{by}, {self.rounds} rounds (last change {self.change:.1e})\n{self.labels}"
             + ("" if self.turned is None else f"\nrows whose least named class was corrected: {self.turned:.1%}")
+            + ("" if self.choice is None else f"\n{self.choice}")
         )
 
 

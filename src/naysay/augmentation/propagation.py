@@ -131,9 +131,9 @@ def _choose(device: torch.device, rounds: int, multiply_adds: int) -> str:
     return "torch"
 
 
-def check_settings(alpha: float, rounds: int | None, tol: float | None) -> None:
+def check_settings(alpha: float | str, rounds: int | None, tol: float | None) -> None:
     """Raise InputError unless the settings of the propagation can be used."""
-    if not 0 < alpha <= 1:
+    if not isinstance(alpha, str) and not 0 < alpha <= 1:  # a word is checked where it is taken
         must = "alpha, the weight of a row's own labels, must be above 0 and at most 1"
         raise InputError(f"{must}; got {alpha}. The paper uses 0.1.")
     if rounds is not None and (rounds != int(rounds) or rounds < 0):

@@ -19,6 +19,7 @@ from naysay.neighbors import METHODS
 from naysay.neighbors.graph import METRICS
 
 NEIGHBORS, FEWEST_NEIGHBORS = 64, 8  # the paper's number; and what one label each needs to say anything
+TRIED = (4, 8, 16, 32, 64, 128)  # neighbours, where their number is chosen
 
 # from squared distances (n, k), nearest first, and gamma (None unless the scheme uses it) to weights (n, k)
 Weigh = Callable[[Tensor, Any], Tensor]
@@ -75,12 +76,13 @@ def neighbors_for(scheme: str, n_rows: int, n_classes: int) -> int:
 class Sharing:
     """How labels are shared, checked when it is made; `augment` says what each setting means.
 
-    The defaults are the paper's. n_neighbors None is `neighbors_for` the rows and classes that come.
+    The defaults are the paper's. n_neighbors None is `neighbors_for` the rows and classes that come; "auto" of
+    n_neighbors, alpha and whiten is chosen by hidden labels (`augmentation.choice`).
     """
 
     scheme: str = "dms"
-    n_neighbors: int | None = NEIGHBORS
-    alpha: float = 0.1
+    n_neighbors: int | str | None = NEIGHBORS
+    alpha: float | str = 0.1
     gamma: float | str = 1.0
     rounds: int | None = None
     metric: str = "euclidean"
@@ -88,6 +90,7 @@ class Sharing:
     tol: float | None = None
     class_shares: Any = None
     transition: Any = None
+    whiten: float | str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scheme", get(self.scheme).name)
@@ -99,6 +102,7 @@ class Sharing:
             shares.read(self.class_shares, 3)
         if isinstance(self.transition, str):
             raise InputError(f"transition must be a matrix T (K, K) or None; got {self.transition!r}.")
+        self._check_words()
         check_settings(self.alpha, self.rounds, self.tol)
         if self.gamma != "auto" and (isinstance(self.gamma, str) or not 0 < self.gamma < math.inf):
             must = 'gamma must be a positive number, or "auto" to take it from the distances'
@@ -106,7 +110,27 @@ class Sharing:
         for name, known in (("method", METHODS), ("metric", METRICS)):
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
-        check_whole(n_neighbors=self.n_neighbors)
+
+    def _check_words(self) -> None:
+        """Raise InputError for a word other than "auto", and for a strength that does not exist."""
+        must = {
+            "n_neighbors": 'a whole number of at least 1, None to follow the size of the classes, or "auto"',
+            "alpha": 'a number above 0 and at most 1, or "auto"',
+            "whiten": 'a strength from 0 (centred) to 1 (wholly whitened), None, or "auto"',
+        }
+        for name, what in must.items():
+            given = getattr(self, name)
+            if isinstance(given, str) and given != "auto":
+                raise InputError(f"{name} must be {what} to be chosen by hidden labels; got {given!r}.")
+        if not isinstance(self.n_neighbors, str):
+            check_whole(n_neighbors=self.n_neighbors)
+        if not (self.whiten is None or self.whiten == "auto" or 0 <= float(self.whiten) <= 1):
+            raise InputError(f"whiten must be {must['whiten']}; got {self.whiten!r}.")
+
+    @property
+    def chooses(self) -> bool:
+        """Whether neighbours, alpha or the read-out of the features are still to be chosen."""
+        return "auto" in (self.n_neighbors, self.alpha, self.whiten)
 
     @property
     def row(self) -> Scheme:
@@ -118,11 +142,23 @@ class Sharing:
         return 0 if self.row.weigh is None else self.row.rounds if self.rounds is None else int(self.rounds)
 
     def neighbors(self, n_rows: int, n_classes: int) -> int:
-        """How many neighbours each of so many rows shares with."""
+        """How many neighbours each of so many rows shares with; where that is to be chosen, the most that are tried."""
+        if self.n_neighbors == "auto":
+            return max(self.tries(n_rows, n_classes))
         return int(self.n_neighbors or neighbors_for(self.scheme, n_rows, n_classes))
 
+    def tries(self, n_rows: int, n_classes: int) -> tuple[int, ...]:
+        """The numbers of neighbours to choose from, the paper's first, or half a class where classes are small."""
+        if self.n_neighbors != "auto":
+            return (self.neighbors(n_rows, n_classes),)
+        usual = min(NEIGHBORS, max(FEWEST_NEIGHBORS, n_rows // (2 * n_classes)))
+        tried = (usual, *(k for k in TRIED if k <= 2 * usual and k != usual))
+        return tuple(k for k in tried if k < n_rows) or (max(1, n_rows - 1),)
+
     def within(self, n_rows: int, n_classes: int) -> Self:
-        """The same, with a number of neighbours that so many rows have."""
+        """The same, with a number of neighbours that so many rows have, unless it is to be chosen."""
+        if self.n_neighbors == "auto":
+            return self
         return replace(self, n_neighbors=max(1, min(self.neighbors(n_rows, n_classes), n_rows - 1)))
 
     def gamma_for(self, distances: Tensor) -> float:
@@ -138,9 +174,9 @@ class Sharing:
         return self.total > 0 and (self.class_shares is not None or self.transition is not None)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings by name, ready for JSON; those of the correction where there is one."""
-        corrected = {"class_shares", "transition"}
-        return {name: value for name, value in asdict(self).items() if name not in corrected or value is not None}
+        """The settings by name, ready for JSON; those of the correction and of whitening where there is one."""
+        seldom = {"class_shares", "transition", "whiten"}
+        return {name: value for name, value in asdict(self).items() if name not in seldom or value is not None}
 
 
 def plain(name: str, numbers: Any) -> Any:

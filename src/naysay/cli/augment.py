@@ -15,10 +15,11 @@ BLOCK = 65_536  # rows written at a time
 METRIC = {"auto": "cosine", "cosine": "cosine", "raw": "euclidean"}  # of the spaces that shards can be compared in
 ONE_MACHINE = (
     *("ignore", "truth", "item", "annotator", "options", "transition", "n_labels", "encoder", "folder"),
-    *("format", "labels_say", "without", "weigh_annotators"),
+    *("format", "labels_say", "without", "weigh_annotators", "whiten"),
 )
 CLUSTER = ("address", "workers", "threads", "method", "lists", "probes", "block_rows", "checkpoint_every")
 OUT = "A .csv, .parquet or .npz file to write; with --engine ray, a folder."
+WHITEN = "Whiten features by 0 (centred) to 1, and compare them by angle; auto: chosen by hidden labels."
 ENGINE = "ray: DATA is a folder or pattern of shards, --out a folder."
 
 on_cluster = partial(o.option, "Cluster")
@@ -59,10 +60,11 @@ def augment(
     n_labels: o.NLabels = None,
     scheme: o.Scheme = "dms",
     neighbors: o.Neighbors = None,
-    alpha: o.Alpha = 0.1,
+    alpha: o.Alpha = "0.1",
     gamma: o.Gamma = "auto",
     rounds: Annotated[int | None, o.sharing("--rounds", None, "Rounds of sharing; else the scheme's own.")] = None,
     class_shares: o.ClassShares = "unknown",
+    whiten: Annotated[str | None, o.sharing("--whiten", "NUMBER|auto", WHITEN)] = None,
     space: o.Space = "auto",
     encoder: o.Encoder = None,
     engine: Engine = "local",
@@ -88,6 +90,9 @@ def augment(
     is the best guess. An .npz holds ids, labels (n, K) and classes. All items
     share, none is held out: to train and judge a model use naysay fit, which
     keeps apart what must be kept apart.
+
+    Settings that are auto are chosen without a single ordinary label: by how
+    well neighbours foresee labels that are hidden from them.
 
     With --engine ray the items come in shards, .npy files or Parquet files with
     a column of embeddings, which no machine need hold at once; --labels is then
@@ -115,7 +120,7 @@ def augment(
     from naysay.features import find_space
     from naysay.reading import read
 
-    sharing = Sharing(scheme, neighbors, alpha, o.number_or_auto(gamma), rounds)
+    sharing = Sharing(scheme, rounds=rounds, **o.how_shared(asked))
     o.check_class_shares(class_shares)
     with new_file(out, force, (*TABLES, ".npz")) as unfinished:
         given = read(**o.reading(asked))
@@ -165,8 +170,7 @@ def _augment_shards(asked: Mapping[str, Any]) -> None:
     classes, space = o.class_names(asked["classes"]), asked["space"]
     if space not in METRIC:
         raise unknown("space of shards", space, METRIC)
-    how = (asked["scheme"], asked["neighbors"], asked["alpha"], o.number_or_auto(asked["gamma"]), asked["rounds"])
-    shares = asked["class_shares"]
+    how, shares = o.how_shared(asked), asked["class_shares"]
     if shares not in ("even", "unknown") and classes is None:
         raise InputError("--class-shares FILE with --engine ray needs --classes A,B,C: they are not known beforehand.")
     o.check_class_shares(shares)
@@ -174,7 +178,14 @@ def _augment_shards(asked: Mapping[str, Any]) -> None:
     account = augment_shards(
         asked["data"],
         asked["out"],
-        Sharing(*how, METRIC[space], asked["method"] or "auto", class_shares=o.class_shares(shares, classes or ())),
+        Sharing(
+            asked["scheme"],
+            rounds=asked["rounds"],
+            metric=METRIC[space],
+            method=asked["method"] or "auto",
+            class_shares=o.class_shares(shares, classes or ()),
+            **how,
+        ),
         features=only_one("features", asked["features"] or ()),
         label=asked["label"] or (),
         classes=classes,

@@ -67,7 +67,7 @@ def fit(
     n_labels: o.NLabels = None,
     scheme: Annotated[str, o.sharing("--scheme", "NAME", SCHEMES)] = "auto",
     neighbors: o.Neighbors = None,
-    alpha: o.Alpha = 0.1,
+    alpha: o.Alpha = "0.1",
     gamma: o.Gamma = "auto",
     class_shares: o.ClassShares = "unknown",
     space: o.Space = "auto",
@@ -133,8 +133,8 @@ def fit(
     auto = chooses_itself(asked)
     if as_published:
         paper = Sharing()
-        neighbors, gamma = neighbors or paper.n_neighbors, str(paper.gamma) if gamma == "auto" else gamma
-    how = Sharing(n_neighbors=neighbors, alpha=alpha, gamma=o.number_or_auto(gamma))
+        neighbors, gamma = neighbors or str(paper.n_neighbors), str(paper.gamma) if gamma == "auto" else gamma
+    how = Sharing(**o.how_shared({"neighbors": neighbors, "alpha": alpha, "gamma": gamma}))
     o.check_class_shares(class_shares)
     weights = None if encoder is None else str(encoder)
     settings = runs.Settings(
@@ -180,7 +180,7 @@ def fit(
 NETWORK = {
     "scheme": "auto",
     "neighbors": None,
-    "alpha": 0.1,
+    "alpha": "0.1",
     "gamma": "auto",
     "encoder": None,
     "loss": None,

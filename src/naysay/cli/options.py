@@ -5,7 +5,7 @@ The library speaks of arguments (`label="COLUMN"`), the command of flags (`--lab
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,7 +45,8 @@ TRUE = "Ordinary labels, where known: only for evaluation, never for training."
 FOLDER = "Where known sets lie; else $NAYSAY_DATA, else the cache folder."
 MERGED = 'Take "Cat" and "cat" for one class, written as most are.'
 N_LABELS = "Labels to draw for each item (1), or to take of its annotators' (all)."
-NEIGHBORS = "Neighbours that an item shares with; else 64, fewer in small classes."
+NEIGHBORS = "Neighbours that an item shares with (else 64, fewer in small classes), or auto: chosen by hidden labels."
+ALPHA = "The weight of an item's own labels, above 0 and at most 1, or auto: chosen by hidden labels."
 CLASS_SHARES = "How common the classes are: corrects labels that favour some. FILE: a table with columns class, share."
 SPACE = "How items are compared; auto: columns standardised, embeddings by angle, large images by principal components."
 ENCODER = "Compare items by an encoder (naysay pretrain), or by embeddings of your own: .npy, or file.parquet:column."
@@ -73,8 +74,8 @@ Transition = Annotated[str | None, labels("--transition", "NAME", DRAWN)]
 NLabels = Annotated[int | None, labels("--n-labels", None, N_LABELS, min=1)]
 Seed = Annotated[int, typer.Option("--seed", help="All randomness comes from this number.")]
 Scheme = Annotated[str, sharing("--scheme", "NAME", "How labels are shared: none, rss, rms, dss or dms.")]
-Neighbors = Annotated[int | None, sharing("--neighbors", None, NEIGHBORS, min=1)]
-Alpha = Annotated[float, sharing("--alpha", None, "The weight of an item's own labels, above 0 and at most 1.")]
+Neighbors = Annotated[str | None, sharing("--neighbors", "NUMBER|auto", NEIGHBORS)]
+Alpha = Annotated[str, sharing("--alpha", "NUMBER|auto", ALPHA)]
 Gamma = Annotated[str, sharing("--gamma", "NUMBER|auto", "How fast weights fall with squared distance (dss, dms).")]
 ClassShares = Annotated[str, sharing("--class-shares", "even|unknown|FILE", CLASS_SHARES)]
 Space = Annotated[str, sharing("--space", "auto|standardised|cosine|pca|raw", SPACE)]
@@ -88,6 +89,7 @@ ARGUMENTS = (
     *("id", "label", "features", "ignore", "truth", "labels", "item", "annotator", "options", "classes", "data"),
     *("merge_spelling", "contradictions", "transition", "n_labels", "seed", "scheme", "n_neighbors", "alpha", "gamma"),
     *("rounds", "space", "encoder", "assume", "held_out", "folds", "force", "class_shares", "model", "budget"),
+    "whiten",
     *("format", "labels_say", "without", "weigh_annotators"),
 )
 FLAGS = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {"n_neighbors": "--neighbors"}
@@ -135,9 +137,24 @@ def check_class_shares(text: str) -> None:
         raise InputError(f"--class-shares must be even, unknown or a file with columns class and share; got {text!r}.")
 
 
-def number_or_auto(gamma: str) -> float | str:
-    """What --gamma says."""
+def how_shared(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What --neighbors, --alpha, --gamma and --whiten say, each a number or auto, by the library's names."""
+    return {
+        "n_neighbors": _number_or_auto("--neighbors", asked["neighbors"], "a whole number of at least 1", _whole),
+        "alpha": _number_or_auto("--alpha", asked["alpha"], "a positive number"),
+        "gamma": _number_or_auto("--gamma", asked["gamma"], "a positive number"),
+        "whiten": _number_or_auto("--whiten", asked.get("whiten"), "a number from 0 to 1"),
+    }
+
+
+def _number_or_auto(flag: str, text: str | None, must: str, kind: Callable[[str], float] = float) -> float | str | None:
     try:
-        return gamma if gamma == "auto" else float(gamma)
+        return text if text in (None, "auto") else kind(str(text))
     except ValueError:
-        raise InputError(f"--gamma must be a positive number or auto; got {gamma!r}.") from None
+        raise InputError(f"{flag} must be {must} or auto; got {text!r}.") from None
+
+
+def _whole(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError
+    return number

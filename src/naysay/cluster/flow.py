@@ -123,6 +123,9 @@ def augment_shards(
     address: the Ray cluster to join; None starts one here. workers: jobs at a time, of `threads` CPUs each, else as
     many as fit. force: replace a finished result, and begin anew where an unfinished run had other settings.
     """
+    if sharing.chooses or sharing.whiten is not None:
+        need = "settings of sharing over shards must be numbers, and features are not whitened"
+        raise InputError(f"{need}; got {sharing!r}. Choose them on a part that one machine holds.")
     named = None if classes is None else tuple(classes)
     settings = Settings(sharing, contradictions, n_classes, named, nlist, nprobe, block_rows)
     check_whole(checkpoint_every=checkpoint_every, workers=workers, threads=threads)
@@ -162,14 +165,14 @@ def flow(run: Run, name_texts: NameTexts | None) -> Account:
     shares.read(sharing.class_shares, len(naming.names))  # before the work, not after it
     rows, comp = _prepare(run, naming)
     search: dict[str, Any] = {"method": None, "recall": None}
-    k, gamma, n_classes = 0, None, len(naming.names)
+    k, gamma, n_classes, alpha = 0, None, len(naming.names), float(sharing.alpha)
     shared = Rounds(comp, 0, 0.0, [], np.zeros(1), None)
     if sharing.total:
         k = sharing.neighbors(run.n, n_classes)
         graph, search = _find_graph(run, rows, k)
         gamma = _gamma(run, graph, k) if sharing.row.uses_gamma else None
         files = tuple(graph), tuple(comp)
-        recipe = Recipe(run.n, k, n_classes, sharing.scheme, sharing.alpha, gamma, *files, 0, run.n)
+        recipe = Recipe(run.n, k, n_classes, sharing.scheme, alpha, gamma, *files, 0, run.n)
         shared = share_labels(run.ray, run.crew, run.work, recipe, sharing, run.checkpoint_every)
         if gamma is not None:
             warn_unless_fits(gamma, torch.from_numpy(shared.spread), torch.from_numpy(shared.effective), k)
@@ -181,7 +184,7 @@ def flow(run: Run, name_texts: NameTexts | None) -> Account:
     heard = float(torch.from_numpy(shared.effective).median())
     became = shared.done, shared.change, search["recall"], described, turned
     return Account(
-        report=Report(sharing.scheme, k, heard, sharing.alpha, gamma, *became),
+        report=Report(sharing.scheme, k, heard, alpha, gamma, *became),
         classes=naming.names,
         rows=run.n,
         width=run.shards[0].width,

@@ -11,30 +11,33 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from naysay import neighbors
-from naysay.augmentation import Sharing, share
+from naysay.augmentation import Sharing, read_space, share
 from naysay.augmentation.weights import by_rank, without_gaps
 from naysay.estimators.encoding import encode_for
 from naysay.estimators.judged import FLOATS, shares_of
+from naysay.features import whiten
 
 
 class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Shares complementary labels between neighbours. After `fit`, `labels_` (n, K) are the augmented labels of the
     rows, a column per class of `classes_`, and `transduction_` (n,) the class that each row is least said not to be.
 
-    The settings are those of `naysay.augmentation.Sharing`. `transform(X)` gives new rows the mean of their neighbours'
-    augmented labels.
+    The settings are those of `naysay.augmentation.Sharing`; where any is "auto", `n_neighbors_`, `gamma_`, `alpha_` and
+    `whiten_` are what was chosen, and `choice_` tells what was tried. `transform(X)` gives new rows the mean of their
+    neighbours' augmented labels.
     """
 
     def __init__(
         self,
         scheme: str = "dms",
         *,
-        n_neighbors: int | None = None,
-        alpha: float = 0.1,
+        n_neighbors: int | str | None = None,
+        alpha: float | str = 0.1,
         gamma: float | str = "auto",
         rounds: int | None = None,
         metric: str = "euclidean",
         class_shares: Any = None,
+        whiten: float | str | None = None,
         classes: Sequence[Any] | None = None,
     ) -> None:
         self.scheme = scheme
@@ -44,6 +47,7 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.rounds = rounds
         self.metric = metric
         self.class_shares = class_shares
+        self.whiten = whiten
         self.classes = classes
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -52,9 +56,11 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         comp, self.classes_ = encode_for(X, y, self.classes)
         known = shares_of(self.classes_, self.class_shares)
         sharing = replace(self._sharing().within(*comp.shape), class_shares=known)
-        graph = neighbors.build(X, sharing.neighbors(*comp.shape), metric=self.metric)
-        self.n_neighbors_, self.gamma_ = graph.k, sharing.gamma_for(graph.distances)
-        self._all_labels, _ = share(graph, comp.numpy(), sharing)
+        found = read_space(X, comp, sharing)
+        self.n_neighbors_, self.alpha_ = found.graph.k, found.alpha
+        self.gamma_, self.whiten_ = found.sharing.gamma_for(found.graph.distances), found.whiten
+        self.choice_ = found.choice
+        self._all_labels, _ = share(found, comp.numpy(), sharing)
         self._rows = X
         self.labels_: NDArray[np.float32] = self._all_labels[:, : len(self.classes_)]
         self.transduction_ = self.classes_[self.labels_.argmin(1)]
@@ -64,7 +70,11 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Augmented labels (n, K) of new rows: what their nearest old rows pass on."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=FLOATS)
-        near = neighbors.query(self._rows, X, self.n_neighbors_, metric=self.metric)
+        if self.whiten_ is None:
+            near = neighbors.query(self._rows, X, self.n_neighbors_, metric=self.metric)
+        else:
+            old, new = (whiten(rows, self._rows, strength=self.whiten_) for rows in (self._rows, X))
+            near = neighbors.query(old, new, self.n_neighbors_, metric="cosine")
         weigh = self._sharing().row.weigh
         # where nothing was shared, the neighbours of new rows still have ranks
         ranks = without_gaps(by_rank(*near.distances.shape), near.distances)
@@ -73,7 +83,7 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         return passed.numpy()[:, : len(self.classes_)]
 
     def _sharing(self) -> Sharing:
-        names = ("n_neighbors", "alpha", "gamma", "rounds", "metric", "class_shares")
+        names = ("n_neighbors", "alpha", "gamma", "rounds", "metric", "class_shares", "whiten")
         return Sharing(self.scheme, **{name: getattr(self, name) for name in names})
 
     def fit_transform(self, X: Any, y: Any) -> NDArray[np.float32]:

@@ -57,7 +57,7 @@ class ComplementaryClassifier(Complementary):
     a callable X -> (n, d), or an encoder's file, that gives the features in which neighbours are looked up, else
     standardised columns, or pixels. recipe: plain, or consistent for uint8 images (`naysay.learning.recipes`): it
     shares labels itself, and starts from the encoder's file. n_neighbors: as many as the classes are large enough for,
-    at most 64. The rest: see `naysay.augment` and `naysay.learning.Config`.
+    at most 64; "auto" chooses by hidden labels. The rest: see `naysay.augment` and `naysay.learning.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
     """
@@ -69,8 +69,8 @@ class ComplementaryClassifier(Complementary):
         encoder: Callable[[Any], Any] | str | None = None,
         model: Any = "auto",
         *,
-        n_neighbors: int | None = None,
-        alpha: float | None = None,
+        n_neighbors: int | str | None = None,
+        alpha: float | str | None = None,
         gamma: float | str | None = None,
         transition: Any = None,
         class_shares: Any = None,

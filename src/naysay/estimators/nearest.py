@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from naysay.decoding import NeighborDecoder, choose_k
+from naysay.errors import InputError
 from naysay.estimators.encoding import encode_for
 from naysay.estimators.judged import FLOATS, Complementary, shares_of
 from naysay.estimators.judging import hash_rows
@@ -46,6 +47,8 @@ class ComplementaryKNeighbors(Complementary):
         features = torch.from_numpy(np.ascontiguousarray(X))
         known, seed = shares_of(self.classes_, self.class_shares), self.random_state
         T = self._find_transition(comp, lambda: features)
+        if isinstance(self.n_neighbors, str) and self.n_neighbors != "auto":
+            raise InputError(f'n_neighbors must be a whole number, or "auto" to choose it; got {self.n_neighbors!r}.')
         if self.n_neighbors == "auto" and len(X) >= 40:
             self.n_neighbors_ = choose_k(features, comp, T=T, class_shares=known, seed=seed)[0].k
         else:
