@@ -43,7 +43,7 @@ LOOKED_AT = 100  # rows of a CSV file that tell which columns hold numbers
 NUMERIC = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(?i:inf)|(?i:#?n/?a|-?nan|null|)")
 LIST = re.compile(r"\[.*|[\d.eE+-]+([,\s]+[\d.eE+-]+)+", re.DOTALL)
 AGAIN = 3  # times that a CSV file is read once more because further down there is something else
-Block = tuple[int, dict[str, Texts], list[NDArray[np.float32]]]
+Block = tuple[int, dict[str, Texts], list[cells.Floats]]
 
 
 def read_table(
@@ -273,7 +273,7 @@ def _collect(
     return texts, x, recipe
 
 
-def _values(name: str, column: Any, vectors: bool) -> NDArray[np.float32]:
+def _values(name: str, column: Any, vectors: bool) -> cells.Floats:
     """A column as float32: numbers (b, 1), NaN where a cell is empty, or the vectors (b, d) of lists."""
     return cells.as_vectors(name, column) if vectors else cells.as_numbers(column)[0].astype(np.float32)[:, None]
 
@@ -356,16 +356,19 @@ def header(path: Path) -> list[str]:
     return columns
 
 
-def read_blocks(path: Path, text: list[str], numbers: list[str], *, lists: bool) -> Iterator[Block]:
+def read_blocks(
+    path: Path, text: list[str], numbers: list[str], *, lists: bool, exact: bool = False
+) -> Iterator[Block]:
     """Block after block: the rows of the whole file, text columns (b,), number columns (b, 1), or (b, d) for lists.
 
     `lists` says that the number columns of a CSV file hold lists. Numbers are finite and no cell of them is empty.
+    They are float32, or if `exact` float64 where the file has more bits.
     """
     opened = _open(path, text, numbers, [] if lists else numbers, [])
     for start, batch in _blocks(path, opened):
         with _reading(path, start):
             texts = {name: _texts(path, name, batch.column(name)) for name in text}
-            values = [cells.as_vectors(name, batch.column(name)) for name in numbers]
+            values = [cells.as_vectors(name, batch.column(name), exact=exact) for name in numbers]
         yield opened.rows, texts, values
 
 
