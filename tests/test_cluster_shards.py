@@ -427,9 +427,7 @@ def test_rows_of_zeros_have_no_neighbours_by_cosine_over_shards_either(data, clu
     account = augment_shards(
         folder / "rows", tmp_path / "out", sharing, labels=folder / "labels", n_classes=K, workers=1
     )
-    one, report = augment_report(
-        x, data[1], "dms", NEIGHBOURS, gamma="auto", metric="cosine", n_classes=K, rounds=5
-    )
+    one, report = augment_report(x, data[1], "dms", NEIGHBOURS, gamma="auto", metric="cosine", n_classes=K, rounds=5)
     assert np.abs(read_out(tmp_path / "out")[0] - one).max() < 1e-6  # float32 sums in another order
     assert np.array_equal(one[2], count_rows(data[1])[2])  # what a row of zeros has, it keeps
     assert account.report.gamma == report.gamma

@@ -46,7 +46,7 @@ class Rows:
         return self.numbers.shape[1]
 
     def read(self, which: slice | Tensor = slice(None)) -> Tensor:
-        """The rows `which` as float32, copied only if changed; for the cosine metric of length 1, those of zeros APART."""
+        """The rows `which` as float32, copied only if changed; by cosine of length 1, those of zeros APART."""
         given = self.numbers[which if self.kept is None else self.kept[which]]
         if self.centre is None:
             rows = given.to(torch.float32).contiguous()
