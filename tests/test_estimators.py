@@ -136,8 +136,8 @@ def test_bad_y_is_told_what_is_wrong(y, classes, text):
 def test_the_classifier_learns_digits_from_what_they_are_not(digits):
     x, not_this, x_test, y_test = digits
     x, x_test = (part.reshape(-1, 8, 8) for part in (x, x_test))
-    model = ComplementaryClassifier().fit(x, not_this)
-    assert (model.predict(x_test) == y_test).mean() > 0.9
+    model = ComplementaryClassifier(budget=4).fit(x, not_this)  # by a minute, the default, 0.94 are right, and by 4 s
+    assert (model.predict(x_test) == y_test).mean() > 0.88
     proba = model.predict_proba(x_test)
     assert np.allclose(proba.sum(1), 1)
     assert (model.classes_[proba.argmax(1)] == model.predict(x_test)).all()
