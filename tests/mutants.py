@@ -1,10 +1,11 @@
 """Mutants: one line of the flow is made wrong, and some test must see it.
 
-`python tests/mutants.py [--workers 2] [--only TEXT ...]` (`make mutants`) puts each mutant of the table into a copy of
-the tree, runs the tests that should see it (which pass without it) until one fails, and prints which mutants were
-killed and which survived; the exit code is 1 where fewer than 95 % were killed. Minutes, not for CI. `test_mutants.py`
-sees to it that every mutant still fits its file. A survivor wants a test of what a user would notice, or a simpler
-line.
+`python tests/mutants.py [--workers 2] [--only TEXT ...] [--results FILE]` (`make mutants`) puts each mutant of the
+table into a copy of the tree, runs the tests that should see it (which pass without it) until one fails, and prints
+which mutants were killed and which survived; the exit code is 1 where fewer than 95 % were killed. Minutes, not for CI.
+With a file of results a run that was interrupted goes on with the mutants that are not in it; on a busy machine give it
+more time (`--limit`). `test_mutants.py` sees to it that every mutant still fits its file. A survivor wants a test of
+what a user would notice, or a simpler line.
 """
 
 import argparse
@@ -25,7 +26,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}  # before torch
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("src", "tests", "docs", "examples", "reproduction", "pyproject.toml", "README.md", "Makefile")
-LIMIT = 300  # seconds that the tests of one mutant may take; one that hangs is seen, too
+LIMIT = 300  # seconds that the tests of one mutant may take unless told; one that hangs is seen, too
 ENOUGH = 0.95
 
 
@@ -550,22 +551,44 @@ MUTANTS = [
         ("(self.own.low - self.usual)", "self.own.low"),
     ),
     *of("reading/classes.py", "test_reading.py", ("int(name) if whole else 0, name", "0, name")),
+    *of(
+        "learning/rows.py",
+        "test_learning.py -k 'far or wide'",
+        ("return cls(mean, torch", "return cls(mean.float(), torch"),
+        ("(CONSTANT * offset < deviation)", "(offset > 0)"),
+    ),
+    *of(
+        "learning/predictor.py",
+        "test_learning.py -k far",
+        ("exact=self.normaliser.mean.dtype == torch.float64", "exact=False"),
+    ),
+    *of(
+        "cluster/search.py",
+        "test_cluster_shards.py -k 'zeros or free'",
+        ("torch.from_numpy(rows[:, :1] == APART) |", ""),
+        ("| (found.distances > (APART - 1) ** 2 - 1)", ""),
+    ),
+    *of(
+        "cluster/prepare.py",
+        "test_cluster_shards.py -k wide",
+        ("_lists(shard, column, exact=True)", "_lists(shard, column)"),
+    ),
 ]
 
 
-def seen(mutant, tree):
+def seen(mutant, tree, limit):
     """Whether the tests see the mutant in this copy of the tree."""
     path = tree / "src" / "naysay" / mutant.file
     text, before = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
     try:
-        return not passes(mutant.tests, tree)
+        return not passes(mutant.tests, tree, limit)
     finally:
         path.write_text(text, encoding="utf-8")
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # what python and numba keep of it stays good
 
 
-def passes(tests, tree):
+def passes(tests, tree, limit):
     """Whether these tests pass in this copy of the tree, in a process of their own."""
     import pytest
 
@@ -573,7 +596,7 @@ def passes(tests, tree):
     if not child:
         code = 3
         with contextlib.suppress(BaseException):
-            signal.alarm(LIMIT)
+            signal.alarm(limit)
             os.chdir(tree)
             sys.path[:0] = [str(tree / "src"), str(tree / "tests")]
             os.environ["PYTHONPATH"] = f"{tree / 'src'}:{tree}"
@@ -588,7 +611,7 @@ def passes(tests, tree):
     return ended == 0
 
 
-def work(mutants, results):
+def work(mutants, results, limit):
     """Run each mutant of a list in a copy of the tree, and write a line for each."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         tree = Path(place)
@@ -600,11 +623,11 @@ def work(mutants, results):
                 shutil.copy2(source, tree / name)
         sound = set()
         for mutant in mutants:
-            if mutant.tests not in sound and not passes(mutant.tests, tree):
+            if mutant.tests not in sound and not passes(mutant.tests, tree, limit):
                 raise SystemExit(f"these tests fail without any mutant: {mutant.tests}")
             sound.add(mutant.tests)
             begun = time.monotonic()
-            killed = seen(mutant, tree)
+            killed = seen(mutant, tree, limit)
             line = {"file": mutant.file, "old": mutant.old, "new": mutant.new, "killed": killed}
             with results.open("a") as file:
                 file.write(json.dumps(line) + "\n")
@@ -614,12 +637,21 @@ def work(mutants, results):
             )
 
 
+def read(results):
+    """The lines of a file of results, none where there is no file."""
+    return [json.loads(line) for line in results.read_text().splitlines()] if results and results.exists() else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=[""], help="mutants with such a text in their file or new text")
+    parser.add_argument("--results", type=Path, help="a file of lines, one a mutant: those that it has are not run")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="seconds that the tests of one mutant may take")
     asked = parser.parse_args()
     mutants = [m for m in MUTANTS if any(text in f"{m.file}: {m.new}" for text in asked.only)]
+    done = {(line["file"], line["old"], line["new"]) for line in read(asked.results)}
+    mutants = [m for m in mutants if (m.file, m.old, m.new) not in done]
     import hypothesis.strategies  # noqa: F401  # what every child would import again, slowly
     import numba  # noqa: F401
     import pyarrow.parquet  # noqa: F401
@@ -629,14 +661,14 @@ def main():
 
     gc.freeze()  # children need not look through all of it again
     with tempfile.TemporaryDirectory() as place:
-        results = Path(place) / "results.jsonl"
+        results = asked.results or Path(place) / "results.jsonl"
         children = []
         for at in range(asked.workers):
             child = os.fork()
             if not child:
                 code = 1
                 try:
-                    work(mutants[at :: asked.workers], results)
+                    work(mutants[at :: asked.workers], results, asked.limit)
                     code = 0
                 except SystemExit as end:
                     print(end, file=sys.stderr)
@@ -645,7 +677,7 @@ def main():
                     os._exit(code)
             children.append(child)
         failed = [child for child in children if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]
-        lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+        lines = read(results)
     for line in lines:
         if not line["killed"]:
             print(f"survived: {line['file']}: {line['old']!r} -> {line['new']!r}")

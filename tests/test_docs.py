@@ -21,6 +21,7 @@ def test_every_example_of_the_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if page.name == "EMBEDDINGS.md":  # the same lines, with small models in place of large ones
         stand_ins.install(monkeypatch)
+    monkeypatch.setattr("naysay.portfolio.trial.budget_for", lambda n_rows: 3.0)  # a twentieth of what a reader has
     session = {"__name__": "example"}
     for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(block, str(page), "exec"), session)

@@ -36,6 +36,12 @@ def test_features_tensors_and_graphs_give_the_same_T():
     assert estimate_transition(comp, graph=neighbors.build(torch.from_numpy(x), 64)) == of_features
 
 
+def test_features_far_from_zero_tell_the_same_T():
+    x, comp = blobs()
+    x = np.round(x.astype(np.float64) * 64) / 64  # which an offset moves without rounding
+    assert estimate_transition(comp, x + 1e8) == estimate_transition(comp, x)
+
+
 def test_T_is_a_transition_matrix_near_the_labels_own():
     x, comp = blobs(4000)
     T = transition.validate(estimate_transition(comp, x).T, 4)

@@ -30,7 +30,9 @@ def test_the_tutorials_commands_run_in_the_order_of_the_page(tmp_path, monkeypat
     from naysay.cli import app
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("naysay.runs.settings.MOST_EPOCHS", 20)  # a fifth of the page's, which are enough to be right
+    # a fifth of the page's epochs and a twentieth of its seconds, which are enough to be right
+    monkeypatch.setattr("naysay.runs.settings.MOST_EPOCHS", 20)
+    monkeypatch.setattr("naysay.portfolio.trial.budget_for", lambda n_rows: 3.0)
     session = {"__name__": "tutorial"}
     page = (ROOT / "docs" / "TUTORIAL.md").read_text()
     fences = re.findall(r"^```(python|console)[^\n]*\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

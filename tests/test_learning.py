@@ -181,6 +181,27 @@ def test_normalisation_uses_the_training_rows_own_statistics_and_survives_consta
     assert torch.equal(table[:, 1], torch.full((50,), 7.0))  # the caller's rows are not changed
 
 
+@pytest.mark.parametrize("offset", [1e8, -3e12])
+def test_a_table_far_from_zero_is_learned_as_if_it_were_near(digits, comp, offset, tmp_path):
+    near = digits.x_train.reshape(len(comp), -1)[:, 20:40].astype(np.float64)  # whole numbers: an offset rounds none
+    far, held = near + offset, slice(0, 200)
+    of_near, of_far = (train(FAST, x[200:], comp[200:], held_out=HeldOut(x[held], comp[held])) for x in (near, far))
+    # the mean of numbers around 3e12 is known to 5e-4, where they spread by 5
+    assert of_far.last_figures["held_out"] == pytest.approx(of_near.last_figures["held_out"], abs=0.05)
+    of_far.predictor.save(tmp_path / "model.safetensors")
+    again = Predictor.load(tmp_path / "model.safetensors")
+    for x in (far, far.astype(np.int64), torch.from_numpy(far)):
+        assert torch.allclose(again.logits(x[:7]), of_near.predictor.logits(near[:7]), atol=0.02)
+    with pytest.raises(InputError, match=r"far from 0 that float32 cannot tell its rows apart; got normalise=False"):
+        train(dataclasses.replace(FAST, normalise=False), far, comp)
+
+
+def test_wide_numbers_near_zero_are_taken_as_float32_as_ever(digits):
+    near = digits.x_train.reshape(-1, 64)[:50] / 3.0
+    near[:, 5] = 1 / 3  # constant, up to what float64 rounds
+    assert torch.equal(as_inputs(near), torch.from_numpy(near).float())
+
+
 @pytest.mark.parametrize("model", ["lenet", "resnet18"])
 def test_images_with_crops_and_flips_train_convolutions(model):
     generator = np.random.default_rng(0)

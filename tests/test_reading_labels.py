@@ -3,7 +3,6 @@
 The files in `exports/` are as the tools write them.
 """
 
-import csv
 import json
 import warnings
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from test_reading import write
 
 import naysay
 from naysay.audit import audit
@@ -21,12 +21,6 @@ from naysay.reading.statements import KINDS
 
 EXPORTS = Path(__file__).parent / "exports"
 KINDS3 = ("cat", "dog", "emu")
-
-
-def write(path, rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-    return path
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from naysay.datasets import Items
 from naysay.errors import InputError
 from naysay.holdout import prepare, split
 from naysay.learning import Config
+from naysay.runs.pictures import picture
 from naysay.runs.results import compared, results, verdict
 from naysay.runs.settings import batch_size_for, recommend
 from naysay.selection import Choice, Comparison
@@ -464,3 +465,13 @@ def test_doubtful_items_show_the_columns_that_tell_their_two_classes_apart(tmp_p
     assert arrays["doubtful_columns"][0, 0] == "height"
     assert arrays["doubtful_values"][0, 0] == 7.0
     assert picture(p, p.argmax(1), x, (), torch.tensor([3]))["doubtful_columns"][0, 0] == "column 1"
+
+
+def test_columns_of_huge_numbers_still_tell_doubtful_items_apart():
+    rng = np.random.default_rng(0)
+    predicted = torch.arange(90) % 3
+    x = np.stack([rng.normal(size=90), 1e30 * (predicted.numpy() + rng.normal(0, 0.1, 90))], 1).astype(np.float32)
+    p = torch.full((90, 3), 0.1).scatter_(1, predicted[:, None], 0.8)
+    with np.errstate(over="raise"):
+        arrays = picture(p, predicted, x, ("small", "huge"), torch.arange(5))
+    assert arrays["doubtful_columns"][:, 0].tolist() == ["huge"] * 5

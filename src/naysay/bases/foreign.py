@@ -45,6 +45,9 @@ class Foreign:
                 "Use one that has, or wrap it in CalibratedClassifierCV."
             )
         rows, named = np.nonzero(comp)
+        if len(different := np.unique(named)) < 2:
+            got = f"all name class number {different[0]}" if len(different) else "there are none"
+            raise InputError(f"model must be shown labels that name at least two different classes; {got}.")
         weights, copy = comp[rows, named], clone(self.classifier)
         if "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
             copy.set_params(random_state=seed % 2**32)

@@ -86,7 +86,8 @@ def name_classes(
 
 def find_centre(shard: Shard, metric: str) -> Any:
     """What to take away from all rows before they are rounded to float32, by those of one shard; None for nothing."""
-    return None if shard.column is not None else open_rows(read_npy(shard.path), metric).centred().centre
+    rows = read_npy(shard.path) if shard.column is None else next(_features(shard, shard.column))
+    return open_rows(rows, metric).centred().centre
 
 
 def prepare(
@@ -100,8 +101,8 @@ def prepare(
 ) -> None:
     """Check the shard, write its rows to the file `rows` where they must change, and at last its labels to `comp`."""
     if shard.column is not None:
-        read = _convert(shard.path, _features(shard, shard.column), lambda block: open_rows(block, metric).read())
-        _write(rows, shard.rows, shard.width, read)
+        read = partial(_read, metric=metric, centre=centre)
+        _write(rows, shard.rows, shard.width, _convert(shard.path, _features(shard, shard.column), read))
     else:
         array = read_npy(shard.path)
         source = replace(open_rows(array, metric, shard.name), centre=centre)
@@ -124,6 +125,10 @@ def prepare(
     _write(comp, shard.rows, n_classes, _convert(shard.labels or shard.path, given, convert))
 
 
+def _read(block: Any, metric: str, centre: Any) -> Any:
+    return replace(open_rows(block, metric), centre=centre).read()
+
+
 def _class_numbers(shard: Shard, naming: Naming) -> Iterator[Any]:
     for _, texts, _ in read_blocks(Path(shard.path), list(shard.label), [], lists=False):
         cells = map(flat, zip(*texts.values(), strict=True))
@@ -132,12 +137,12 @@ def _class_numbers(shard: Shard, naming: Naming) -> Iterator[Any]:
         yield np.array([row + [labels.UNLABELLED] * (widest - len(row)) for row in rows])
 
 
-def _lists(shard: Shard, column: str) -> Iterator[Any]:
-    return (values[0] for _, _, values in read_blocks(Path(shard.path), [], [column], lists=True))
+def _lists(shard: Shard, column: str, *, exact: bool = False) -> Iterator[Any]:
+    return (values[0] for _, _, values in read_blocks(Path(shard.path), [], [column], lists=True, exact=exact))
 
 
 def _features(shard: Shard, column: str) -> Iterator[Any]:
-    for block in _lists(shard, column):
+    for block in _lists(shard, column, exact=True):
         if block.shape[1] != shard.width:
             differ = f"{shard.name} must hold lists of one length in column {column!r}; they differ"
             raise InputError(f"{differ}. Give every row as many numbers.")

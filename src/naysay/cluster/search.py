@@ -37,6 +37,7 @@ from naysay.neighbors.approximate import JUDGE, STEER
 from naysay.neighbors.blocks import even_edges
 from naysay.neighbors.exact_cpu import ask, make_side, read_heaps
 from naysay.neighbors.proposals import choose, encode, find_centre
+from naysay.neighbors.rows import APART
 from naysay.seeds import stream
 
 CENTRE_SAMPLE, GROUP = 4096, 4
@@ -120,7 +121,12 @@ def draw(n: int, wanted: int, name: str) -> Any:
 def search_block(plan: Search, at: int) -> None:
     block = plan.blocks[at]
     plan.work.graph(at).parent.mkdir(parents=True, exist_ok=True)
-    plan.find(block.read(), block.ids, at).save(plan.work.graph(at))
+    rows = block.read()
+    found = plan.find(rows, block.ids, at)
+    if plan.metric == "cosine":  # a row of zeros has no neighbours, and is nobody's
+        nowhere = torch.from_numpy(rows[:, :1] == APART) | (found.distances > (APART - 1) ** 2 - 1)
+        found = replace(found, distances=found.distances.masked_fill(nowhere, torch.inf))
+    found.save(plan.work.graph(at))
 
 
 def search_all(rows: Any, blocks: Sequence[Block], centre: Any, k: int) -> tuple[Tensor, Tensor]:
@@ -252,8 +258,11 @@ def choose_nprobe(plan: Search, nlist: int, sample: tuple[Any, Any]) -> int:
 
 
 def judge_block(plan: Search, asked: Any, furthest: Any, at: int) -> int:
-    """How many neighbours of the asked rows of one block are no further than the true k-th: equally near ones count."""
+    """How many neighbours of the asked rows of one block are no further than the true k-th: equally near ones count.
+
+    A place that stays free because there is no neighbour is rightly free.
+    """
     block = plan.blocks[at]
     here = (asked >= block.first) & (asked < block.first + block.rows)
     distances = Graph.load(plan.work.graph(at)).distances.numpy()[asked[here] - block.first]
-    return int((distances <= furthest[here, None]).sum())
+    return int(((distances <= furthest[here, None]) | np.isinf(distances)).sum())

@@ -225,8 +225,11 @@ def on_circle(seconds: Floats, circle: str) -> Floats:
     return months
 
 
-def as_vectors(name: str, column: Any) -> NDArray[np.float32]:
-    """A column as finite float32 (n, 1), or (n, d) if it holds lists, which in texts are [0.1, 0.2, ...]."""
+def as_vectors(name: str, column: Any, *, exact: bool = False) -> Floats:
+    """A column as finite float32 (n, 1), or (n, d) if it holds lists, which in texts are [0.1, 0.2, ...].
+
+    exact: as float64, where its numbers have more bits than float32.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -243,11 +246,12 @@ def as_vectors(name: str, column: Any) -> NDArray[np.float32]:
             raise Unfit(f"must hold lists of one length in column {name!r}; {got}", "Even them out.")
         column = pc.list_flatten(column)
     try:
-        flat = pc.cast(column, pa.float32(), safe=False)
+        wide = exact and column.type in (pa.float64(), pa.int64(), pa.uint64(), pa.int32(), pa.uint32())
+        flat = pc.cast(column, pa.float64() if wide else pa.float32(), safe=False)
     except pa.ArrowException as error:
         quoted = re.search(r"Failed to parse string: '(.*)' as", str(error), re.DOTALL)
         raise not_numbers(name, quoted[1] if quoted else str(column.type)) from error
-    values: NDArray[np.float32] = np.asarray(flat).reshape(-1, width)
+    values: Floats = np.asarray(flat).reshape(-1, width)
     check_finite(name, values)
     return values
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from naysay import memory
 from naysay.datasets import cells, finding, kinds
@@ -26,7 +25,7 @@ from naysay.errors import InputError
 __all__ = ["CSV", "PARQUET", "apply_blocks", "header", "read_blocks", "read_columns", "read_items", "read_table"]
 
 TEXT_BYTES = 64  # about what a cell of text takes
-Block = tuple[int, dict[str, Texts], list[NDArray[np.float32]]]
+Block = tuple[int, dict[str, Texts], list[cells.Floats]]
 
 
 def read_table(
@@ -245,16 +244,19 @@ def pad(rows: Sequence[Sequence[str | None]]) -> Texts:
     return padded
 
 
-def read_blocks(path: Path, text: list[str], numbers: list[str], *, lists: bool) -> Iterator[Block]:
+def read_blocks(
+    path: Path, text: list[str], numbers: list[str], *, lists: bool, exact: bool = False
+) -> Iterator[Block]:
     """Block after block: the rows of the whole file, text columns (b,), number columns (b, 1), or (b, d) for lists.
 
     `lists` says that the number columns of a CSV file hold lists. Numbers are finite and no cell of them is empty.
+    They are float32, or if `exact` float64 where the file has more bits.
     """
     opened = open_table(path, text, numbers, [] if lists else numbers, [])
     for start, batch in blocks(path, opened):
         with reading(path, start):
             texts = {name: _texts(path, name, batch.column(name)) for name in text}
-            values = [cells.as_vectors(name, batch.column(name)) for name in numbers]
+            values = [cells.as_vectors(name, batch.column(name), exact=exact) for name in numbers]
         yield opened.rows, texts, values
 
 

@@ -224,7 +224,7 @@ def ask_neighbors(
         return None, pointed, "neighbours are needed, so pass features, or a graph."
     asked = rows
     if graph is None:
-        flat = torch.as_tensor(np.ascontiguousarray(features[rows], dtype=np.float32)).flatten(1)
+        flat = features[rows].reshape(len(rows), -1)
         # half a class of neighbours where classes are small: more would be of others
         graph = neighbors.build(flat, min(NEIGHBORS, max(1, len(flat) // (2 * n_classes))), metric=metric)
         comp, counts, asked = comp[torch.from_numpy(rows)], counts[rows], np.arange(len(rows))

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from naysay import selection, shares
-from naysay.errors import unknown
+from naysay.errors import InputError, unknown
 from naysay.estimation import estimate_transition
 from naysay.estimators.encoding import encode
 from naysay.estimators.judging import Hashes, judge
@@ -32,6 +32,13 @@ def _named(comp: torch.Tensor) -> Counts:
     """How many labels name each class (K,)."""
     named: Counts = comp.double().sum(0).round().long().numpy()
     return named
+
+
+def _with_third(T: torch.Tensor) -> torch.Tensor:
+    """T (2, 2) of two classes as labels of three have it: half of each label names the third, which nothing is."""
+    if T.shape != (2, 2):
+        raise InputError(f"transition must have a row and a column for each of the 2 classes; got {tuple(T.shape)}.")
+    return torch.cat([torch.cat([T.double() / 2, torch.full((2, 1), 0.5)], 1), torch.tensor([[0.5, 0.5, 0.0]])])
 
 
 class Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -70,6 +77,8 @@ class Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         stated, since who states them expects uneven naming, or if the labels prove it; else uniform. So a grid of class
         shares is judged by one T: by a uniform one popular labels flatter whoever did not state shares.
         """
+        if not isinstance(self.random_state, int | np.integer):
+            raise InputError(f"random_state must be a whole number; got {self.random_state!r}.")
         asked = self.transition
         if isinstance(asked, str):
             if asked not in ("popularity", "estimated"):
@@ -86,7 +95,9 @@ class Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             )
             self.judged_by_ = T
             return T
-        given = None if asked is None else validate(torch.as_tensor(asked), comp.shape[1])
+        if asked is not None and len(self.classes_) == 2:
+            asked = _with_third(torch.as_tensor(asked))
+        given = None if asked is None else validate(asked, comp.shape[1])
         uneven = len(self.classes_) > 2 and (self.class_shares is not None or bool(above_ceiling(_named(comp)).any()))
         self.judged_by_ = popularity(comp) if given is None and uneven else given
         return given

@@ -74,7 +74,7 @@ class Predictor:
         return losses.probabilities(self.config.loss, self.sharpness * self.scores(logits))
 
     def _inputs(self, x: Any) -> Iterator[Tensor]:
-        x = as_inputs(x)
+        x = as_inputs(x, exact=self.normaliser.mean.dtype == torch.float64)
         if input_shape(x) != self.shape:
             raise InputError(
                 f"the model takes rows of shape {self.shape} (images as channels, height, width); got {input_shape(x)}."

@@ -150,7 +150,7 @@ def _result(run: Run) -> Trained:
 
 
 def _checked(held_out: HeldOut, config: Config, x: Tensor, comp: Tensor) -> HeldOut:
-    rows, given = as_inputs(held_out.x), labels.validate(held_out.comp, comp.shape[1])
+    rows, given = as_inputs(held_out.x, exact=x.dtype == torch.float64), labels.validate(held_out.comp, comp.shape[1])
     held = dataclasses.replace(held_out, x=rows, comp=given)
     if len(held.x) != len(held.comp) or held.x.shape[1:] != x.shape[1:]:
         raise InputError(

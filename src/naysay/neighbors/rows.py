@@ -21,6 +21,7 @@ from naysay.neighbors.graph import METRICS
 MAX_ROWS = 2**31 - 1
 PART = 65536  # rows checked and normalised at once
 WIDE = (torch.float64, torch.int64, torch.int32)  # numbers that float32 cannot hold
+APART = 4.0  # the first number of a row without direction, at least 3 from every row of length 1; those are 2 at most
 FAR = 4  # spreads of a column from 0, beyond which its middle is taken away
 Found = tuple[Tensor, Tensor]  # what a search gives: int32 indices, float32 squared distances; nearest first
 
@@ -45,7 +46,7 @@ class Rows:
         return self.numbers.shape[1]
 
     def read(self, which: slice | Tensor = slice(None)) -> Tensor:
-        """The rows `which` as float32, of length 1 for the cosine metric; copied only if changed."""
+        """The rows `which` as float32, copied only if changed; by cosine of length 1, those of zeros APART."""
         given = self.numbers[which if self.kept is None else self.kept[which]]
         if self.centre is None:
             rows = given.to(torch.float32).contiguous()
@@ -64,13 +65,9 @@ class Rows:
             if self.unit:
                 exact = given[start : start + PART].double().contiguous()
                 lengths = exact.square().sum(1, keepdim=True).sqrt()
-                if not bool((lengths > 0).all()):
-                    where = self._number(which, start + int((lengths[:, 0] == 0).nonzero()[0]))
-                    raise InputError(
-                        f"{self.name} must have no all-zero row for the cosine metric, which needs a direction; "
-                        f"got row {where}."
-                    )
-                unit[start : start + PART] = exact / lengths
+                nowhere = lengths[:, 0] == 0
+                unit[start : start + PART] = exact / lengths.where(lengths > 0, 1)
+                unit[start : start + PART, 0].masked_fill_(nowhere, APART)
         return unit
 
     def directed(self) -> Self:

@@ -67,9 +67,9 @@ def _values(p: Tensor, predicted: Tensor, x: NDArray[Any], names: Sequence[str],
     total = np.zeros((n_classes, d))
     np.add.at(total, predicted.numpy(), x)
     count = np.bincount(predicted.numpy(), minlength=n_classes)[:, None]
-    spread = x.std(0) + 1e-12
+    spread = x.std(0, dtype=np.float64) + 1e-12  # squares of 1e30 are no float32
     # a class that is never predicted has no mean: then the item's own distance from the mean of all is what is telling
-    means = np.where(count > 0, total / np.maximum(count, 1), x.mean(0))
+    means = np.where(count > 0, total / np.maximum(count, 1), x.mean(0, dtype=np.float64))
     first, second = p[doubtful].topk(2, dim=1).indices.numpy().T
     apart = np.abs(means[first] - means[second]) / spread
     telling = np.argsort(-apart, axis=1, kind="stable")[:, :VALUES]
