@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # two workers with one thread each beat one worker with two threads on the small tensors of the tests
-TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 .PHONY: demo test setup browser check bench fuzz kills notebook clean
 

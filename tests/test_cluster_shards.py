@@ -31,7 +31,7 @@ from naysay.cluster.search import Search, find_neighbors, group
 from naysay.errors import InputError
 
 # tests that open ports run one after another: a free port that one has found must not be another's
-pytestmark = pytest.mark.xdist_group("ports")
+OPENS_PORTS = True
 
 K, NEIGHBOURS = 5, 8
 EDGES = (0, 3, 700, 1150, 1500)  # shards of unequal size, the first with fewer rows than there are neighbours

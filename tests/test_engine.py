@@ -26,7 +26,7 @@ from naysay.errors import InputError
 from naysay.learning import Config, HeldOut, grid, search
 
 # tests that open ports run one after another: a free port that one has found must not be another's
-pytestmark = pytest.mark.xdist_group("ports")
+OPENS_PORTS = True
 
 BOTH = ["local", "ray"]
 

@@ -21,7 +21,7 @@ from naysay import engine
 from naysay.errors import InputError
 
 # tests that open ports run one after another: a free port that one has found must not be another's
-pytestmark = pytest.mark.xdist_group("ports")
+OPENS_PORTS = True
 
 PROGRAM = Path(__file__).parent / "engine_jobs.py"
 MARK = "NAYSAY_ENGINE_TEST"

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 # tests that open ports run one after another: a free port that one has found must not be another's
-pytestmark = pytest.mark.xdist_group("ports")
+OPENS_PORTS = True
 
 WORKER = Path(__file__).parent / "spread_worker.py"
 

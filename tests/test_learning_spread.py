@@ -19,7 +19,7 @@ from naysay.learning import Config, Diverged, HeldOut, Predictor, train
 from naysay.processes import ALONE, here, join
 
 # tests that open ports run one after another: a free port that one has found must not be another's
-pytestmark = pytest.mark.xdist_group("ports")
+OPENS_PORTS = True
 
 # Two processes add the same numbers in another order; over some dozen AdamW steps of float32 that came to 6e-8. A step
 # that went wrong moves weights by the learning rate, 3e-3.

@@ -30,8 +30,8 @@ def labelled(n=500, T=UNIFORM, seed=0, n_labels=1, **kind):
 
 @pytest.fixture(scope="module")
 def found():
-    x, y, comp = labelled()
-    return x, y, portfolio.fit(x, comp, budget=8, seed=1)
+    x, y, comp = labelled(300)
+    return x, y, portfolio.fit(x, comp, budget=5, seed=1)
 
 
 def test_the_mixture_is_right_and_its_probabilities_are_calibrated(found):
@@ -189,7 +189,7 @@ def test_a_file_that_was_changed_gets_a_sentence(tmp_path):
 
     x, _, comp = labelled(120)
     path = tmp_path / "mixture.safetensors"
-    one = portfolio.fit(x, comp, budget=6, assume="uniform")
+    one = portfolio.fit(x, comp, budget=2, assume="uniform")
     one.model.save(path)
     with safe_open(path, "pt") as file:
         arrays, about = {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()[KEY])  # noqa: SIM118
@@ -272,7 +272,7 @@ def test_sparse_rows_are_taken_however_few_their_columns_and_wherever_dense_ones
 def test_columns_of_noise_cost_little_and_a_forest_alone_less_than_the_mixture():
     x, y = make_classification(900, 20, n_informative=5, n_redundant=0, n_classes=4, random_state=0)
     named = transition.sample(y, transition.uniform(4), seed=0)[:, 0].numpy()
-    found = ComplementaryClassifier(budget=8).fit(x[:700], named[:700])
+    found = ComplementaryClassifier(budget=3).fit(x[:700], named[:700])
     from sklearn.ensemble import RandomForestClassifier
 
     forest = RandomForestClassifier(200, random_state=0).fit(x[:700], named[:700])

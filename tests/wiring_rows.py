@@ -42,7 +42,7 @@ KNOWN = "mnist --transition uniform --data one"
 IMAGES = "images.npz --id ids --label not --features x --held-out 0.2 --encoder encoder.safetensors --model resnet18"
 PHOTOS = "images.npy --method simsiam --epochs 2 --batch 6"
 FIT = "--epochs 1 --scheme dms --quiet --no-refit --assume uniform"
-CHEAP = "--budget 1 --quiet"
+CHEAP = "--budget 0.5 --quiet"
 IMPORT = "mnist one/mnist.npz --data three"
 SHARDS = "shards --labels shard_labels --engine ray"
 
@@ -169,7 +169,7 @@ OPTIONS = {
             "class_shares": Change("--class-shares shares.csv", "model", f"{BIASED} --class-shares even {FIT}"),
         },
         {  # where no network is named
-            "budget": Change("", "tried", f"{OWN} --budget 1 --quiet", f"{OWN} --budget 0.1 --quiet"),
+            "budget": Change("", "tried", f"{OWN} --budget 0.5 --quiet", f"{OWN} --budget 0.1 --quiet"),
             "seed": Change("--seed 1", "model", f"{OWN} {CHEAP}"),
             "assume": Change("--assume popularity", "model", f"{BIASED} {CHEAP} --assume uniform"),
             "class_shares": Change("--class-shares shares.csv", "model", f"{BIASED} {CHEAP}"),
@@ -303,11 +303,11 @@ PARAMETERS = {
             "class_shares": Setting("even", "score", (("scheme", "none"), ("loss", "scl-nl"), ("learning_rate", 1e-4))),
         },
         {
-            "budget": Setting(0.1, "probabilities", (("budget", 1.0),)),
+            "budget": Setting(0.1, "probabilities", (("budget", 0.5),)),
             "transition": Setting(T, "probabilities", (("budget", 0.1),)),
             "class_shares": Setting(UNEVEN, "probabilities", (("budget", 0.1),)),
             "model": Setting("mlp", "probabilities", (("model", LogisticRegression()), ("epochs", None))),
-            "random_state": Setting(1, "probabilities", (("budget", 1.0),)),
+            "random_state": Setting(1, "probabilities", (("budget", 0.5),)),
         },
         {"transition": Setting("popularity", "probabilities", (("loss", "fwd"),))},
         {"transition": Setting("estimated", "probabilities", (("loss", "fwd"),))},

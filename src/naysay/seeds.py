@@ -10,8 +10,6 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from naysay.errors import InputError
-
 
 def stream(seed: int, name: str) -> np.random.Generator:
     """The numpy generator of the stream `name` under the integer `seed`; one pair always gives the same numbers."""
@@ -36,7 +34,5 @@ def lent(seed: int, name: str, device: torch.device | str = "cpu") -> Iterator[N
 
 
 def _entropy(seed: int, name: str) -> int:
-    if not isinstance(seed, int | np.integer):
-        raise InputError(f"seed must be a whole number; got {seed!r}.")
     # 63 bits: torch takes a signed 64-bit seed
     return int.from_bytes(hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest(), "little") >> 1
