@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from naysay import files
-from reproduction import words
+from reproduction import beside, words
 from reproduction.cells import COMPARED, ERRORS, OURS, Cell, cells, landed, orders
 from reproduction.drawing import draw
 from reproduction.pictures import picture
@@ -57,7 +57,10 @@ def write(records: Sequence[Record], out: Path, figures: Path) -> list[Path]:
 
 def page(tables: Mapping[str, Sequence[Cell]], records: Sequence[Record], figures: str) -> str:
     """The page as text, of the cells of every spec; `figures` is the folder of the pictures, seen from the page."""
-    parts = (_part(get(name), its, records, figures) for name, its in tables.items())
+    compared = _table(beside.TITLES, beside.lines(tables))
+    parts = (
+        _part(get(name), its, records, figures, compared if name == beside.SPEC else "") for name, its in tables.items()
+    )
     return "\n".join([TOP, _overview(tables), *parts])
 
 
@@ -76,12 +79,13 @@ def _overview(tables: Mapping[str, Sequence[Cell]]) -> str:
     return _table(["", "what", "cells with a record", "where they land"], rows)
 
 
-def _part(spec: Spec, its: Sequence[Cell], records: Sequence[Record], figures: str) -> str:
+def _part(spec: Spec, its: Sequence[Cell], records: Sequence[Record], figures: str, compared: str = "") -> str:
     text = [f"## {spec.name}", f"**{spec.title}.** {spec.source}."]
     shown = [section for section in sections(spec, its) if section.recorded]
     for section in shown:
         text += [f"### {spec.name}: {section.title}"] if section.title else []
         text += [_table(head(section), lines(section, cuts(its), missing=spec.kind == "table"))]
+    text += [compared] if shown and compared else []
     if shown:
         text += [_list([f"[{number}] {cut}" for number, cut in enumerate(cuts(its), 1)])] if cuts(its) else []
         text += [f"![{spec.title}]({figures}/{spec.name}.png)"]

@@ -98,6 +98,19 @@ def class_risks(scores, labels, T):
     return risks
 
 
+def scarce(scores, labels, T):
+    """Wang et al. 2024, for a batch of single labels: negatives and unlabelled instances of each class."""
+    K, n = len(T), len(scores)
+    total = 0.0
+    for k in range(K):
+        c = sum(T[y][k] for y in range(K) if y != k) / (K - 1)
+        positive = sum(log(1 + exp(-g[k])) for g in scores) / n
+        negatives = [g for g, label in zip(scores, labels, strict=True) if label == k]
+        positive -= sum(log(1 + exp(-g[k])) for g in negatives) / n / c
+        total += abs(positive) + sum(log(1 + exp(g[k])) for g in negatives) / n / c
+    return total
+
+
 BATCH = {
     "ure-nn": lambda risks: sum(max(0.0, r) for r in risks),
     "ure-ga": lambda risks: sum(max(0.0, -r) for r in risks) if min(risks) < 0 else sum(risks),

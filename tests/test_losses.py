@@ -32,7 +32,7 @@ HARD = torch.arange(N) % K
 
 def test_the_table_is_the_whole_table_of_the_design():
     early = {"pc", "ure", "ure-nn", "ure-ga", "scl-nl", "scl-exp", "fwd", "mcl-mae", "mcl-exp", "mcl-log"}
-    assert set(LOSSES) == early | {"l-uw", "l-w", "op", "op-w", "cpe-i", "cpe-f", "cpe-t"}
+    assert set(LOSSES) == early | {"l-uw", "l-w", "op", "op-w", "scarce", "cpe-i", "cpe-f", "cpe-t"}
     assert all(name == row.name and row.paper for name, row in LOSSES.items())
 
 
@@ -85,6 +85,28 @@ def test_corrected_risks_clip_per_ordinary_class(name, seed):
     assert min(risks) < 0 < max(risks)  # or the correction would not be tested
     value = float(losses.compute(name, logits, labels.from_indices(HARD, K), T))
     assert value == pytest.approx(plain.BATCH[name](risks), rel=1e-10)
+
+
+@pytest.mark.parametrize("T", [None, random_T()], ids=["uniform", "random T"])
+def test_scarce_is_its_papers_formula(T):
+    logits = random_logits(scale=4.0, seed=3)
+    matrix = (transition.uniform(K) if T is None else T).tolist()
+    value = float(losses.compute("scarce", logits, labels.from_indices(HARD, K), T))
+    assert value == pytest.approx(plain.scarce(logits.tolist(), HARD.tolist(), matrix), rel=1e-10)
+
+
+def test_scarce_is_unbiased_where_a_wrong_class_is_named_alike_whatever_the_true_one():
+    """Before the absolute value: the mean over labels is the risk of one class against the rest."""
+    c = torch.tensor([0.3, 0.2, 0.1, 0.25, 0.15], dtype=torch.float64)
+    T = c.repeat(K, 1).masked_fill(torch.eye(K, dtype=torch.bool), 0.0)  # rows need not sum to 1 for the identity
+    logits = random_logits(n=7)
+    for y in range(K):
+        terms = LOSSES["scarce"].risks(logits, T[y].repeat(7, 1), 1 / c)
+        unlabelled = (1 - T[y].sum()) * torch.nn.functional.softplus(-logits)  # comp's rows are taken to sum to 1
+        signs = 1 - 2 * torch.eye(K, dtype=torch.float64)[y]
+        against_the_rest = torch.nn.functional.softplus(signs * logits)
+        got = terms[:, :K] + unlabelled + terms[:, K:]
+        torch.testing.assert_close(got, against_the_rest)
 
 
 def test_gradient_ascent_descends_the_plain_risk_while_no_class_is_negative():
@@ -166,7 +188,7 @@ def test_separable_losses_are_linear_in_the_labels(name, share, seed):
     assert torch.allclose(mixed, apart, rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", [name for name in LOSSES if name not in ("ure-nn", "ure-ga")])
+@pytest.mark.parametrize("name", PER_INSTANCE)
 def test_several_labels_are_the_mean_of_the_single_ones_or_a_loss_of_the_set(name):
     if name.startswith("mcl"):
         one, two = labels.from_indices([[0]], K), labels.from_indices([[0, 1]], K)

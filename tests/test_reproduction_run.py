@@ -23,7 +23,7 @@ from naysay.learning.recipe import Task
 from naysay.learning.recipes import build
 from naysay.learning.steps import Steps
 from naysay.models import resnet18_encoder
-from reproduction import NAMES, compiled, get, plan, sets, values, versions, wanted
+from reproduction import NAMES, compiled, experiments, get, plan, sets, values, versions, wanted
 from reproduction.command import app
 from reproduction.estimate import estimate
 from reproduction.experiments import EXPERIMENTS, config
@@ -765,3 +765,43 @@ def test_a_run_by_the_recipe_consistent_keeps_its_curve():
     assert record["history"][0]["minutes"] < record["figures"]["minutes"] <= record["seconds"] / 60
     # digits are no mirror images of themselves, and where images are not flipped in training none is at the end
     assert record["figures"]["unflipped_test_accuracy"] == record["figures"]["test_accuracy"]
+
+
+def test_full_supervision_names_every_wrong_class_and_learns_the_truth(monkeypatch):
+    """The ceiling of the recipe: with no teacher and no neighbours in them, targets are the true classes."""
+    seen = {}
+
+    def trained(config, x, comp, **rest):
+        seen["comp"] = comp
+        return real(config, x, comp, observers=[*rest.pop("observers"), target], **rest)
+
+    def target(snapshot):
+        learner = snapshot.learner
+        if snapshot.epoch > learner.first:
+            rows = torch.arange(len(learner.x))
+            seen["target"] = learner.target(torch.randn(len(rows), 10), rows)
+        return {}
+
+    real = experiments.train
+    monkeypatch.setattr(experiments, "train", trained)
+    settings = {"recipe": "consistent", "correction": "even", "model": "mlp", "epochs": 3, "first": 1, "renewals": 1}
+    small = {"batch_size": 256, "learning_rate": 3e-3, "crop": 1, "flip": False, "mixup": 0.0, "warmup_epochs": 0}
+    full = {"supervision": "full", "trust": 0.0, "shared": 0.0, "own": 1.0, "noise": 0.0}
+    perform("consistent", {"dataset": "digits", **settings, **small, **full, "seed": 0}, Place())
+    y_true = torch.from_numpy(datasets.load("digits").y_train).long()
+    assert bool((seen["comp"] > 0).sum(1).eq(9).all())
+    assert not bool(seen["comp"].gather(1, y_true[:, None]).any())
+    assert float(seen["target"].gather(1, y_true[:, None]).min()) > 0.999
+
+
+def test_the_table_of_the_recipe_can_be_run_on_few_images(tmp_path):
+    numbers = np.random.default_rng(0)
+    y = (np.arange(60) % 10).astype(np.int64)
+    x = numbers.integers(0, 256, (60, 28, 28), dtype=np.uint8)
+    known = {"classes": np.array([str(k) for k in range(10)])}
+    np.savez(tmp_path / "mnist.npz", x_train=x, y_train=y, x_test=x[:20], y_test=y[:20], **known)
+    only = ("--only", "dataset=mnist", "--only", "model=convnet")
+    laboratory("run", "tab-recipe", "--quick", *only, "--data", tmp_path, "--results", tmp_path / "results")
+    (record,) = records(tmp_path / "results").values()
+    assert (record["values"]["epochs"], record["values"]["model"]) == (4, "convnet")
+    assert [line["epoch"] for line in record["history"]] == [1, 2, 3, 4]

@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from naysay.engine import Ledger
-from reproduction import NAMES, drawing, get, markdown_page, standing, versions, wanted, words
+from reproduction import NAMES, beside, drawing, get, markdown_page, standing, versions, wanted, words
 from reproduction.cells import cells, landed, orders
 from reproduction.command import app
 from reproduction.pictures import Dots, picture
@@ -667,6 +667,22 @@ def test_the_page_in_the_repository_is_what_the_command_writes():
     )
     drawn = {f"{name}.png" for name, its in tables.items() if any(cell.n for cell in its)}
     assert {path.name for path in (ROOT / "docs" / "figures").glob("*.png")} == drawn
+
+
+def test_the_recipe_stands_beside_the_papers_best_our_reproduction_and_full_supervision():
+    tables = {name: cells(get(name), read(ROOT / "results")) for name in NAMES}
+    by_label = {cell.place["label"]: cell for cell in tables["tab-recipe"]}
+    named = {label for row in beside.ROWS for label in (row.recipe, row.full) if label}
+    assert named <= by_label.keys()
+    words, paper, ours, recipe, _ = beside.lines(tables)[0]
+    cell = by_label["CIFAR10, uniform, 1"]
+    assert (words, paper, recipe) == ("CIFAR10, one label, even", "89.21", f"{100 * cell.mean:.2f} ({cell.n})")
+    reproduced = [cell for name in beside.METHODS for cell in tables[name] if cell.place["dataset"] == "cifar10"]
+    assert ours == f"{100 * max(cell.mean for cell in reproduced if cell.mean is not None):.2f}"
+    # people's own labels were published of, and simulated ones run
+    people = next(row for row in beside.lines(tables) if "people's" in row[0])
+    assert people[1] == "78.68"
+    assert beside.lines({name: cells(get(name), []) for name in NAMES}) == []
 
 
 def test_every_remark_is_on_a_row_that_exists_and_its_evidence_is_there():

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from naysay import transition
 from naysay.errors import InputError, unknown
-from naysay.losses import discriminative, estimates, multiple, order, pairwise, surrogate, unbiased
+from naysay.losses import discriminative, estimates, multiple, order, pairwise, scarce, surrogate, unbiased
 from naysay.losses.estimates import TrainableTransition, nearest_row
 from naysay.losses.table import Loss, PerClassRisk, PerInstance, Separable
 
@@ -47,6 +47,7 @@ _ROWS: tuple[Loss, ...] = (
     PerInstance("mcl-mae", "Feng et al. 2020", multiple.absolute, saturates=True),
     PerInstance("mcl-exp", "Feng et al. 2020", multiple.exponential, saturates=True),
     PerInstance("mcl-log", "Feng et al. 2020", multiple.logarithmic, takes_eps=True),
+    PerClassRisk("scarce", "Wang et al. 2024", scarce.risks, scarce.absolute, uses_T=True, prepare=scarce.rarity),
     Separable("cpe-i", "Lin & Lin 2023", estimates.direct, score=estimates.score_direct, normalise=_SIMPLEX),
     Separable("cpe-f", "Lin & Lin 2023", _FWD, uses_T=True, takes_eps=True, score=_THROUGH, normalise=_SIMPLEX),
     Separable(

@@ -82,7 +82,9 @@ class PerInstance(Loss):
 
 @dataclass(frozen=True)
 class PerClassRisk(Loss):
-    """A loss of K ordinary-class risks, (logits, comp, prepared) -> (n, K), joined by `join`: no sum over instances."""
+    """A loss of one or two risks a class, (logits, comp, prepared) -> (n, K) or (n, 2K), joined by `join`: no sum over
+    instances.
+    """
 
     risks: Callable[[Tensor, Tensor, Tensor], Tensor]
     join: Callable[[Tensor], Tensor]

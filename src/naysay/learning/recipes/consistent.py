@@ -79,7 +79,7 @@ class Options:
             raise InputError(
                 f"noise must be a share of the labels, at least 0 and below 1, or None; got {self.noise!r}."
             )
-        if self.shared != "auto" and not (isinstance(self.shared, Real) and 0 <= self.shared < math.inf):
+        if self.shared != "auto" and not (isinstance(self.shared, int | float) and 0 <= self.shared < math.inf):
             raise InputError(f'shared must be a power of at least 0, or "auto"; got {self.shared!r}.')
         if self.naming not in NAMINGS:
             raise unknown("naming", self.naming, NAMINGS)

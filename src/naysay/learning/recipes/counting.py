@@ -76,7 +76,7 @@ def _learn(rows: Tensor, counts: Tensor, T: Tensor, wanted: Tensor | None, seed:
     with torch.enable_grad(), torch.autocast(rows.device.type, enabled=False):
         for epoch in range(epochs):
             order = torch.randperm(n, generator=torch_stream(seed, f"counting/{turn}/{epoch}")).to(rows.device)
-            for some in order[: n // size * size].split(size):
+            for some in torch.split(order[: n // size * size], size):
                 p = network(rows[some]).softmax(1)
                 loss = -(counts[some] * (p @ T).log()).sum(1).mean()
                 if wanted is not None:
@@ -87,4 +87,5 @@ def _learn(rows: Tensor, counts: Tensor, T: Tensor, wanted: Tensor | None, seed:
                 optimizer.step()
                 schedule.step()
     with torch.no_grad():
-        return network(rows).softmax(1).clamp_min(torch.finfo(rows.dtype).tiny)
+        learned: Tensor = network(rows).softmax(1)
+    return learned.clamp_min(torch.finfo(learned.dtype).tiny)

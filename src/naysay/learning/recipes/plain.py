@@ -101,7 +101,7 @@ class Plain(Learner):
     def labels(self, rows: Tensor, mine: Tensor) -> Tensor:
         """The labels of the rows numbered `mine`, a part of the batch `rows`.
 
-        Losses of per-class risks (ure-nn, ure-ga) get each label weighted so that the batch has the training set's
+        Losses of per-class risks (ure-nn, ure-ga, scarce) get each label weighted so that the batch has the whole set's
         label frequencies (Ishida et al. 2019 estimate with class priors). As drawn, a batch of 64 has some class named
         so often that its risk is negative before the model has learnt anything, and ure-ga then unlearns: on digits it
         ends at 0 % instead of 40 %.
