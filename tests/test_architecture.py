@@ -14,8 +14,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "naysay"
 
 # The stages in the order of the flow; those on one line do not know each other.
 STAGES = [
-    {"errors", "progress", "words", "figures", "statistics"},
-    {"seeds", "cores", "files", "memory", "processes"},
+    {"errors", "seeds", "progress", "words", "figures", "statistics"},
+    {"cores", "files", "memory", "processes"},
     {"tensors"},
     {"engine"},
     {"labels"},
