@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--mnist", type=Path, help="mnist.npz, if it is not in DATA")
     parser.add_argument("--rows", type=int, default=12_000)
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first draw's number")
     parser.add_argument("--only", nargs="+", default=[""], help="sets whose name begins so")
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
     parser.add_argument("--out", type=Path, default=OUT)
@@ -133,7 +134,7 @@ def main() -> None:
     lines = [json.loads(line) for line in asked.out.read_text().splitlines()] if asked.out.exists() else []
     done = {tuple(line[part] for part in ("set", "rows", "draw", "way", "class_shares")) for line in lines}
     for name in SETS:
-        for draw in range(asked.draws):
+        for draw in range(asked.first, asked.first + asked.draws):
             if any(name.startswith(begin) for begin in asked.only):
                 for line in compare(name, asked, draw, done):
                     shown = {part: line[part] for part in list(line) if part != "choice"}

@@ -120,7 +120,7 @@ MUTANTS = [
         ("/ math.sqrt(len(rows))", "/ len(rows)"),
         ("order[held:].sort().values, order[:held]", "order[:held].sort().values, order[held:]"),
         ("_mean(first.rows - second.rows)", "_mean(second.rows - first.rows)"),
-        ("if decisive.z > ENOUGH and", "if decisive.z < -ENOUGH and", HANDOVER),
+        ("if decisive.z > enough and", "if decisive.z < -enough and", HANDOVER),
         ("min(judged, key=lambda one: one[1].value)", "max(judged, key=lambda one: one[1].value)"),
         ('stream(seed, "hold-out")', 'stream(0, "hold-out")'),
         ("math.erfc(abs(z) / math.sqrt(2))", "math.erfc(abs(z))"),

@@ -177,8 +177,8 @@ class Choice(Generic[Name]):
     gains: Mapping[Name, Mapping[str, Comparison]]
 
 
-def choose(judged: Mapping[Name, Sequence[Estimate]], recommended: Name) -> Choice[Name]:
-    """Keep the recommended candidate, unless another is better by more than one standard error on the same rows.
+def choose(judged: Mapping[Name, Sequence[Estimate]], recommended: Name, *, enough: float = ENOUGH) -> Choice[Name]:
+    """Keep the recommended candidate, unless another is better by more than `enough` standard errors on the same rows.
 
     judged: each candidate's estimates by one or more criteria. The first one decides; a candidate that another one
     calls worse by more than a standard error does not win. Of several that win, the best by the first is kept.
@@ -190,7 +190,7 @@ def choose(judged: Mapping[Name, Sequence[Estimate]], recommended: Name) -> Choi
     winners = {}
     for name in judged:
         decisive, *others = _gains(judged[name], judged[recommended]).values()
-        if decisive.z > ENOUGH and all(other.z >= -ENOUGH for other in others):
+        if decisive.z > enough and all(other.z >= -ENOUGH for other in others):
             winners[name] = decisive.difference
     kept = max(winners, key=lambda name: winners[name], default=recommended)
     decided_by = judged[kept][0].criterion if winners else None

@@ -3,8 +3,8 @@
 The idea. The labels of a fifth of the rows are hidden, those of the others are shared by each candidate, and what
 arrives at a row then says what the row is, read exactly as it will be read later: by its least named class, or as
 `naysay.shares` corrects it. Through T (the one that is known, else `transition.popularity`) that makes each hidden
-label likely or not. The candidate under which they are likeliest is kept, if it is so by more than a standard error of
-the paired difference; the paper's settings otherwise (`selection.choose`). Its confidence is calibrated first
+label likely or not. The candidate under which they are likeliest is kept, if it is so by more than two standard errors
+of the paired difference; the paper's settings otherwise (`selection.choose`). Its confidence is calibrated first
 (`selection.calibrated_scel`), and popular labels, which are foreseen anywhere, win little, for T names them anyway.
 
 Two scores that were tried and order settings wrongly, by the truth: shared labels taken as the probabilities of hidden
@@ -39,6 +39,7 @@ JUDGES = 20_000  # hidden labels that are enough: a part of 10,000 rows more cos
 SAMPLE = 20_000  # rows: four graphs of so many cost two thirds of one of 50,000
 FEWEST_PER_CLASS = 10  # labels per class, on average, below which nothing is chosen: the audit's number
 LEFT = 0.04  # of the way to endless rounds may be left: too little to change which class is least
+SURE = 2.0  # standard errors: of a dozen candidates the best is often one better by luck
 LOWEST = -1e4  # of a logit: a class of share 0 has -inf, which no criterion takes
 
 # from numbers of rows (None: all) and a strength of whitening to the graph of these rows
@@ -148,7 +149,7 @@ def choose(
         options = dict.fromkeys([kept, *step(kept)])
         for one in options:
             judged[one] = judged[one] if one in judged else foresee(graph, given, one, hidden)
-        kept = selection.choose({one: [judged[one]] for one in options}, kept).kept
+        kept = selection.choose({one: [judged[one]] for one in options}, kept, enough=SURE).kept
     return judged, kept, sum(map(len, hidden))
 
 
@@ -168,7 +169,7 @@ def choose_read_out(
         if not judged:
             return None, ()
         best[strength] = kept, judged[kept], graph
-    chosen = selection.choose({strength: [loss] for strength, (_, loss, _) in best.items()}, None).kept
+    chosen = selection.choose({strength: [loss] for strength, (_, loss, _) in best.items()}, None, enough=SURE).kept
     usual = best[None][1]
     return chosen, tuple(_tried(how, loss, usual, graph) for how, loss, graph in best.values())
 
