@@ -81,6 +81,12 @@ REPAIRS = (
         "of classes that the neighbours named equally little the first was taken",
         lambda experiment, values: experiment == "decoding",
     ),
+    Repair(
+        "recipe",
+        1,
+        "T was counted again at half time, which can take classes for one another",
+        lambda experiment, values: values.get("naming") == "counted",
+    ),
 )
 
 

@@ -26,8 +26,8 @@ HELD_OUT = "The share of labels kept back for judging, where it is one part; els
 APART = "Make the space (standardising, components) from training items alone, without those held out."
 NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
 MODEL = (
-    "auto tries several and mixes the best; or linear, mlp, lenet, resnet18: one network. Else auto, or mlp where a \
-setting of a network is given."
+    "auto tries several and mixes the best; or linear, mlp, lenet, convnet, resnet18: one network. Else auto, or mlp "
+    "where a setting of a network is given."
 )
 BUDGET = "Seconds that auto may take, about; else 60 for 2,000 rows, and more for more."
 AS_PUBLISHED = "The paper's own way: a network trained with none and with dms, 64 neighbours, gamma 1."
