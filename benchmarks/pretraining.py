@@ -1,6 +1,6 @@
 """Self-supervised recipes at equal seconds on one GPU: CIFAR-10, ResNet-18, each with a cosine schedule that fits.
 
-    python benchmarks/pretraining.py --data FOLDER [--only emp,fastsiam-24] [--seconds 35] [--out FILE]
+    python benchmarks/pretraining.py --data FOLDER [--only emp,fastsiam] [--seconds 35] [--out FILE]
 
 Compiling, capturing and timing a step come before the seconds. kNN accuracy (needs the truth) is of the test images,
 200 neighbours. One JSON line a run. The figures in benchmarks/results/pretraining.jsonl come from an earlier form of
@@ -21,8 +21,9 @@ from naysay.learning import Run, Task, configure, recipes
 PATCHES = {"views": 20, "batch_size": 100, "view": {"size": 16, "scale": (0.25, 0.25), "ratio": (1.0, 1.0), "hue": 0.2}}
 CANDIDATES = {
     "fastsiam": configure("fastsiam"),
-    "fastsiam-24": configure("fastsiam", view={"size": 24}),
-    "fastsiam-24-fast": configure("fastsiam", view={"size": 24}, learning_rate=0.2),
+    "fastsiam-32": configure("fastsiam", view={"size": 32}),
+    "fastsiam-fast": configure("fastsiam", learning_rate=0.2),
+    "fastsiam-neighbors": configure("fastsiam", neighbors=8),
     "emp-patches": configure("emp", learning_rate=0.06, **PATCHES),
     "emp-slow": configure("emp", learning_rate=0.06),
     "emp": configure("emp"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Score = Callable[[nn.Module], float]
 
 learning = partial(o.option, None)  # these stand in the first panel of the help
+METHOD = "fastsiam, emp, or simsiam; else fastsiam, or emp where there is no GPU."
 NETWORK = "resnet18, or small, which has 1/30 of its arithmetic; else small where there is no GPU."
 EPOCHS = "Else the method's own (200, 150, 800), or what ten minutes allow where there is no GPU."
 MINUTES = "Make a new run as long as they allow, in place of --epochs."
@@ -36,7 +37,7 @@ def pretrain(
     data: o.Data,
     *,
     out: Annotated[Path, o.output("--out", "FOLDER", "The folder to make, or to continue in.")],
-    method: Annotated[str, learning("--method", "NAME", "fastsiam, emp, or simsiam.")] = "fastsiam",
+    method: Annotated[str | None, learning("--method", "NAME", METHOD)] = None,
     network: Annotated[str | None, learning("--network", "resnet18|small", NETWORK)] = None,
     epochs: Annotated[int | None, learning("--epochs", None, EPOCHS, min=1)] = None,
     minutes: Annotated[float | None, learning("--minutes", None, MINUTES)] = None,
@@ -55,7 +56,7 @@ def pretrain(
     FOLDER gets a checkpoint, records.jsonl with a line per epoch, and at the end
     encoder.safetensors with its card, encoder.json. Where the truth is known,
     kNN accuracy is shown on the side; training never sees it. A GPU is used
-    where there is one; without, a small network is trained for ten minutes,
+    where there is one; without, emp trains a small network for ten minutes,
     and photographs are better compared by embeddings of a model that has seen
     millions (docs/EMBEDDINGS.md). How long it takes is measured and said first.
     Several GPUs share every batch under torchrun.
@@ -75,15 +76,18 @@ def pretrain(
     from naysay.processes import join, one_voice
 
     with one_voice() as place:
+        here = join()
+        on_cpu = here.device.type == "cpu"
         methods = [name for name, row in RECIPES.items() if not row.needs_labels]
+        if method is None:
+            method = "emp" if on_cpu else "fastsiam"
         if method not in methods:
             raise unknown("method", method, methods)
         begun = any((out / name).is_file() for name in ("checkpoint.safetensors", "records.jsonl"))
         if out.exists() and not begun and (not out.is_dir() or not all(map(is_unfinished, out.iterdir()))):
             raise InputError(f"{out} exists and holds no checkpoint to continue. Choose another folder.")
         images, score, about = _images(data, folder, seed)
-        here = join()
-        config, fit = _settings(method, network, epochs, minutes, batch, seed, here.device.type == "cpu")
+        config, fit = _settings(method, network, epochs, minutes, batch, seed, on_cpu)
         tell = None if quiet or json else _Teller(here, len(images))
         trained = features.pretrain(
             images,

@@ -63,7 +63,7 @@ class Options:
         if self.network not in NETWORKS:
             raise unknown("network", self.network, NETWORKS)
         if self.neighbors < 0:
-            raise InputError(f"neighbors must be at least 0, for none; got {self.neighbors}.")
+            raise InputError(f"neighbors must be at least 0; got {self.neighbors}. 0 looks none up.")
         for name in ("neighbor_chance", "neighbors_from"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} must be in [0, 1); got {getattr(self, name)}.")
