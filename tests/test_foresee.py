@@ -1,6 +1,7 @@
 """What a training will take is said before it begins: time by a few steps, memory by what they hold."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,11 +86,19 @@ def test_flips_of_a_table_are_refused_before_anything_is_trained(tmp_path):
         ({"encoder": "weights.safetensors", "epochs": 5, "held_out": 0.2}, True, "consistent"),
         ({"encoder": "weights.safetensors"}, False, "plain"),
         ({}, True, "plain"),
+        ({"encoder": "mine.npy"}, True, "plain"),  # features of one's own
+        ({"encoder": "small.safetensors"}, True, "plain"),  # the small network
         ({"encoder": "weights.safetensors", "as_published": True}, True, "plain"),
         ({"encoder": "weights.safetensors", "scheme": "dms"}, True, "plain"),
         ({"encoder": "weights.safetensors", "model": "lenet"}, True, "plain"),
         ({"encoder": "weights.safetensors", "config": "settings.toml"}, True, "plain"),
     ],
 )
-def test_an_encoder_and_a_gpu_get_the_recipe_that_won_unless_plain_training_is_asked_for(given, gpu, recipe):
+def test_an_encoder_and_a_gpu_get_the_recipe_that_won_unless_plain_training_is_asked_for(
+    given, gpu, recipe, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("weights.safetensors", "mine.npy"):
+        Path(name).write_bytes(bytes(11 << 20))
+    Path("small.safetensors").write_bytes(bytes(1 << 20))
     assert usual_recipe({**NETWORK, "model": None, **given}, gpu) == recipe

@@ -196,6 +196,7 @@ NETWORK = {
     "recipe": "plain",
     "flips": False,
 }
+LARGE = 10 << 20  # bytes that a ResNet-18 takes at least
 # those that the recipe consistent has no use for, or that ask for another start
 OF_PLAIN = ("scheme", "neighbors", "alpha", "gamma", "loss", "fine_tune", "config", "as_published")
 
@@ -205,13 +206,22 @@ def usual_recipe(asked: Mapping[str, Any], gpu: bool | None = None) -> str:
 
     gpu: whether there is one (None: look).
     """
-    if asked["encoder"] is None or asked["model"] is not None or any(asked[name] != NETWORK[name] for name in OF_PLAIN):
+    encoder = asked["encoder"]
+    if asked["model"] is not None or any(asked[name] != NETWORK[name] for name in OF_PLAIN):
+        return "plain"
+    # features of one's own (.npy) are no network to begin with, and the small network is not what won
+    if encoder is None or Path(encoder).suffix != ".safetensors" or not _is_large(Path(encoder)):
         return "plain"
     if gpu is None:
         import torch
 
         gpu = torch.cuda.is_available()
     return "consistent" if gpu else "plain"
+
+
+def _is_large(encoder: Path) -> bool:
+    """Whether the file may hold a ResNet-18, with its 11 million numbers of two bytes."""
+    return encoder.is_file() and encoder.stat().st_size > LARGE
 
 
 def chooses_itself(asked: Mapping[str, Any]) -> bool:
