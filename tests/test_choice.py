@@ -72,6 +72,8 @@ def test_what_was_tried_and_by_how_much_it_won_is_told():
     assert written["tried"][0]["gain"] == 0
     assert f"chosen by 480 hidden labels: {report.neighbors} neighbours" in str(report)
     assert "choice" not in augment_report(x, comp, gamma="auto")[1].as_dict()
+    first = tried[0]
+    assert str(replace(report.choice, tried=(first, first))).splitlines()[1] == f"2 settings tried; none beats {first}"
 
 
 def test_the_choice_is_the_same_each_time_and_the_labels_are_those_of_the_numbers_chosen():
