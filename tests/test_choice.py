@@ -72,6 +72,8 @@ def test_what_was_tried_and_by_how_much_it_won_is_told():
     assert written["tried"][0]["gain"] == 0
     assert f"chosen by 480 hidden labels: {report.neighbors} neighbours" in str(report)
     assert "choice" not in augment_report(x, comp, gamma="auto")[1].as_dict()
+    first = tried[0]
+    assert str(replace(report.choice, tried=(first, first))).splitlines()[1] == f"2 settings tried; none beats {first}"
 
 
 def test_the_choice_is_the_same_each_time_and_the_labels_are_those_of_the_numbers_chosen():
@@ -187,6 +189,10 @@ def test_a_network_can_be_trained_on_labels_shared_so():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
+        ({"n_neighbors": float("nan")}, "n_neighbors must be a whole number of at least 1; got nan"),
+        ({"rounds": float("inf")}, "rounds must be a whole number of at least 0; got inf"),
+        ({"n_neighbors": [8]}, r"n_neighbors must be a number; got \[8\]"),
+        ({"gamma": None}, "gamma must be a number; got None"),
         ({"n_neighbors": "aut"}, "n_neighbors must be a whole number of at least 1, .* or \"auto\" .*; got 'aut'"),
         ({"alpha": "aut"}, "alpha must be a number above 0 .*; got 'aut'"),
         ({"whiten": "half"}, "whiten must be a strength from 0 .*; got 'half'"),

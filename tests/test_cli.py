@@ -492,6 +492,7 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     assert "got both" in naysay(*base, "--minutes", 1, code=2).stderr
     naysay("pretrain", tmp_path / "photos", "--epochs", 1, "--batch", 24, "--quiet", "--out", tmp_path / "other")
     assert json.loads((tmp_path / "other" / "encoder.json").read_text())["method"] == "emp"
+    assert "--seconds must be at least 0; got nan." in naysay(*base, "--seconds", "nan", code=2).stderr
     kept = tmp_path / "encoder" / "checkpoint.safetensors"
     kept.write_bytes(kept.read_bytes()[:-9] + b"something")
     assert "checkpoint.safetensors was changed after it was saved" in naysay(*base, code=2).stderr

@@ -426,3 +426,18 @@ def works_or_ends_with_two(*arguments):
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code in (0, 2), (done.output, done.exception)
     assert done.exit_code == 0 or done.stderr.strip().splitlines()[-1].startswith("naysay: ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--minutes", "nan"), "--minutes must be above 0; got nan."),
+        (("--minutes", "inf"), "--minutes must be above 0; got inf."),
+        ((), "pretraining is for images; got the table"),
+    ],
+)
+def test_pretraining_on_a_table_or_for_no_time_is_refused(tmp_path, asked, said):
+    data = tmp_path / ("x.npy" if asked else "x.csv")
+    np.save(tmp_path / "x.npy", np.zeros((8, 4, 4), np.uint8))
+    write_csv(tmp_path / "x.csv", rows())
+    assert said in naysay("pretrain", data, "--batch", 4, *asked, "--out", tmp_path / "enc", code=2).stderr

@@ -264,7 +264,7 @@ def test_the_interval_of_uniform_labels_holds_the_truth_19_times_in_20_and_stays
         told = estimate_accuracy(torch.from_numpy(predicted), comp, None)
         assert 0 <= told.low <= told.value <= told.high <= 1
         held += told.low <= 1 - wrong <= told.high
-        assert told.assumes == "every wrong class is named alike"
+        assert told.assumes == "every wrong class is named alike and the true one never"
     assert held >= 186  # 190 are expected at least, with a deviation of 3: exact intervals hold it rather too often
 
 
@@ -300,7 +300,20 @@ def test_unevenness_that_a_test_leaves_open_widens_the_interval_by_that_part_of_
     error = 1 - plain.value  # which may be hit by a part of 0.2 less or more often than it seems
     assert told.value - told.low == pytest.approx(math.hypot(plain.value - plain.low, error / 0.8 - error))
     assert told.high - told.value == pytest.approx(math.hypot(plain.high - plain.value, error - error / 1.2))
-    assert told.assumes == "every wrong class is named alike, to within 20 %"
+    assert told.assumes == "every wrong class is named alike and the true one never, to within 20 %"
+
+
+@pytest.mark.parametrize(("open_to", "said"), [(0.0044, "to within 0.4 %"), (1e-4, "to within 0.1 %")])
+def test_what_is_left_open_is_never_said_to_be_nothing(open_to, said):
+    predicted, comp, _ = new_rows(transition.uniform(K))
+    tests = [Fit(9.0, 9, 0.5, 0.0, 0.0, open_to)]
+    assert estimate_accuracy(predicted, comp, None, tests=tests).assumes.endswith(said)
+
+
+def test_labels_too_few_for_any_test_are_said_to_be():
+    predicted, comp, _ = new_rows(transition.uniform(K), wrong=0.0, n=60)
+    told = estimate_accuracy(predicted, comp, None, tests=[by_predictions(predicted, comp, None)])
+    assert told.assumes == "every wrong class is named alike and the true one never, which labels this few cannot test"
 
 
 def test_models_that_saw_a_part_of_the_labels_may_err_less_with_all_of_them():

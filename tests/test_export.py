@@ -34,6 +34,16 @@ def test_a_table_goes_in_as_it_was_given_and_comes_out_as_the_same_probabilities
     assert p.dtype == np.float32
 
 
+def test_columns_far_from_0_go_in_as_float64_and_keep_their_bits():
+    x = np.random.default_rng(0).normal(1.7e9, 1, (24, 4))
+    predictor = trained(x, model="linear", loss="scl-nl")
+    content = as_onnx(predictor)
+    assert onnx.load_from_string(content).graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+    p = ask(content, x[:5])
+    assert p == pytest.approx(predictor.probabilities(predictor.logits(x[:5])).numpy(), abs=1e-6)
+    assert p.dtype == np.float32
+
+
 def test_images_go_in_as_pixels_of_0_to_255_and_their_mirror_images_too():
     x = np.random.default_rng(0).integers(0, 256, (16, 8, 8, 3), dtype=np.uint8)
     predictor = replace(trained(x, model="linear", loss="scl-nl"), flips=True)

@@ -88,7 +88,8 @@ class Choice:
             if len(tried) > 1:
                 best = max(tried, key=lambda one: one.gain)
                 gain = f"{best.gain:.2g} ± {best.error:.1g} nats a label"
-                lines.append(f"{len(tried)} {what} tried; the best, {best}, gains {gain} over {tried[0]}")
+                won = f"the best, {best}, gains {gain} over {tried[0]}" if best.gain > 0 else f"none beats {tried[0]}"
+                lines.append(f"{len(tried)} {what} tried; {won}")
         return "\n".join(lines)
 
 

@@ -136,7 +136,7 @@ def check_settings(alpha: float | str, rounds: int | None, tol: float | None) ->
     if not isinstance(alpha, str) and not 0 < alpha <= 1:  # a word is checked where it is taken
         must = "alpha, the weight of a row's own labels, must be above 0 and at most 1"
         raise InputError(f"{must}; got {alpha}. The paper uses 0.1.")
-    if rounds is not None and (rounds != int(rounds) or rounds < 0):
+    if rounds is not None and (rounds % 1 != 0 or rounds < 0):
         must = f"rounds must be a whole number of at least 0; got {rounds}"
         raise InputError(f"{must}. Leave it out to use the scheme's own.")
     if tol is not None and not (math.isfinite(tol) and tol >= 0):

@@ -7,6 +7,7 @@ sharing. To add a scheme, add a row here and, where it weighs neighbours in a ne
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from numbers import Real
 from typing import Any, Self
 
 from torch import Tensor
@@ -112,7 +113,11 @@ class Sharing:
                 raise unknown(name, getattr(self, name), known)
 
     def _check_words(self) -> None:
-        """Raise InputError for a word other than "auto", and for a strength that does not exist."""
+        """Raise InputError for what is no number, a word other than "auto", and a strength that does not exist."""
+        for name in ("n_neighbors", "alpha", "gamma", "rounds", "tol", "whiten"):
+            given = getattr(self, name)
+            if not (isinstance(given, Real | str) or (given is None and name not in ("alpha", "gamma"))):
+                raise InputError(f"{name} must be a number; got {given!r}.")
         must = {
             "n_neighbors": 'a whole number of at least 1, None to follow the size of the classes, or "auto"',
             "alpha": 'a number above 0 and at most 1, or "auto"',
@@ -191,5 +196,5 @@ def plain(name: str, numbers: Any) -> Any:
 def check_whole(**numbers: int | None) -> None:
     """Raise InputError unless each number that is given is whole and at least 1."""
     for name, value in numbers.items():
-        if value is not None and (isinstance(value, bool) or int(value) != value or value < 1):
+        if value is not None and (isinstance(value, bool) or value % 1 != 0 or value < 1):
             raise InputError(f"{name} must be a whole number of at least 1; got {value!r}.")

@@ -1,5 +1,6 @@
 """`naysay pretrain`: an encoder from images alone, for the space in which labels are shared."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from naysay import cores
 from naysay.cli import options as o
-from naysay.cli.output import command_line, note, say_json
+from naysay.cli.output import TABLES, command_line, note, say_json
 from naysay.errors import InputError, unknown
 from naysay.files import is_unfinished
 from naysay.words import count
@@ -86,6 +87,8 @@ def pretrain(
         begun = any((out / name).is_file() for name in ("checkpoint.safetensors", "records.jsonl"))
         if out.exists() and not begun and (not out.is_dir() or not all(map(is_unfinished, out.iterdir()))):
             raise InputError(f"{out} exists and holds no checkpoint to continue. Choose another folder.")
+        if seconds is not None and not seconds >= 0:
+            raise InputError(f"--seconds must be at least 0; got {seconds:g}.")
         images, score, about = _images(data, folder, seed)
         config, fit = _settings(method, network, epochs, minutes, batch, seed, on_cpu)
         tell = None if quiet or json else _Teller(here, len(images))
@@ -145,7 +148,7 @@ def _settings(
 
     if epochs is not None and minutes is not None:
         raise InputError("a run is as long as --epochs or as --minutes say; got both. Leave one out.")
-    if minutes is not None and minutes <= 0:
+    if minutes is not None and not 0 < minutes < math.inf:
         raise InputError(f"--minutes must be above 0; got {minutes:g}.")
     asked: dict[str, Any] = {"epochs": epochs, "batch_size": batch, "network": network}
     if network == "small" or (network is None and on_cpu):
@@ -198,6 +201,8 @@ def _images(data: str, folder: Path | None, seed: int) -> "tuple[Tensor, Score |
         about = {"data": known.name, "hash": known.fingerprint, "images": len(known.x_train)}
         images = _stacked(known.x_train)
         return images, _oracle(images, known.y_train, _stacked(known.x_test), known.y_test), about
+    if Path(data).suffix.lower() in TABLES:
+        raise InputError(f"pretraining is for images; got the table {data}. Pass a folder of images, a .npy or a .npz.")
     items = datasets.from_folder(data) if Path(data).is_dir() else datasets.read_arrays(data)
     about = {"data": data, "hash": items.fingerprint, "images": len(items.x)}
     if items.x.ndim < 3:

@@ -54,7 +54,8 @@ DRAWS = 200  # of T within its errors
 ONE = 0.6827  # the share of a normal distribution within one standard error
 LEAST = 1e-6
 INTERVAL = 2.0  # standard errors from the likeliest noise to the ends of its interval
-ALIKE, AS_SHOWN = "every wrong class is named alike", "labels come about as neighbours show"
+ALIKE = "every wrong class is named alike and the true one never"
+AS_SHOWN = "labels come about as neighbours show"
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,9 @@ def estimate_accuracy(
     below, above = (1 - value) * open_to / max(1 - open_to, LEAST), (1 - value) * open_to / (1 + open_to)
     low, high = max(value - math.hypot(value - low, below), 0.0), min(value + math.hypot(high - value, above), 1.0)
     high = 1 - (1 - high) * seen
-    within = f", to within {percent(open_to, 0)}" if open_to else ""
+    within = f", to within {percent(max(open_to, 0.001), int(open_to < 0.01))}" if open_to else ""
+    if tests and not any(test.df for test in tests):
+        within = ", which labels this few cannot test"
     return Accuracy(value, both, error, spread, "", low, high, (ALIKE if found is None else AS_SHOWN) + within)
 
 

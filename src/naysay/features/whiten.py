@@ -34,7 +34,9 @@ def whiten(x: Any, like: Any = None, *, strength: float = 0.5) -> NDArray[np.flo
     variances, axes = np.linalg.eigh((centred.T @ centred).astype(np.float64) / len(base))
     shrunk = variances.clip(0) + NOISE * variances.mean()
     if len(base) < 2 or shrunk.min() <= 0:
-        raise InputError(f"rows to whiten must point in different directions; got {len(base)} that do not.")
+        raise InputError(
+            f"rows to whiten must point in different directions; got {len(base)} that do not. Leave whiten out."
+        )
     scale = (axes * shrunk ** (-strength / 2)).astype(np.float32)
     scaled: NDArray[np.float32] = (rows - mean.astype(np.float32)) @ scale
     return scaled

@@ -82,7 +82,9 @@ class Config:
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
             raise InputError(f"weight_decay must be at least 0; got {self.weight_decay}.")
         if self.warmup_epochs >= self.epochs:
-            raise InputError(f"warmup_epochs must be below epochs; got {self.warmup_epochs} of {self.epochs}.")
+            raise InputError(
+                f"warmup_epochs must be below epochs; got {self.warmup_epochs} of {self.epochs}. Take more."
+            )
         if self.model in MODELS:  # a model of the caller's own has options of its own
             MODELS[self.model].check_options(self.model_options)
         row = recipes.get(self.recipe)

@@ -1,8 +1,9 @@
 """A trained network as an ONNX file, for whoever predicts without Python: raw rows in, probabilities of classes out.
 
-The input `rows` is float32 (n, d) for tables, uint8 (n, H, W, C) with pixels of 0 to 255 for images; the output
-`probabilities` float32 (n, K). Normalisation and sharpness are inside, and any n is taken. What a table's columns were
-turned into before (`naysay.datasets.recipe`) is not: rows are numbers already. Classes and columns are in its metadata.
+The input `rows` is (n, d) for tables, float32, or float64 where a column lies far from 0 (`naysay.learning.rows`); for
+images uint8 (n, H, W, C), pixels of 0 to 255. The output `probabilities` is float32 (n, K). Normalisation and sharpness
+are inside, and any n is taken. What a table's columns were turned into before (`naysay.datasets.recipe`) is not: rows
+are numbers already. Classes and columns are in its metadata.
 """
 
 import json
@@ -35,7 +36,7 @@ class _Whole(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         x = rows.float() / 255 if rows.dtype == torch.uint8 else rows
-        x = (x - self.mean) / self.deviation
+        x = (x - self.mean).float() / self.deviation
         x = x if x.ndim == 2 else x.permute(0, 3, 1, 2)
         return (self.predictor.sharpness * self.predictor.look(x)).softmax(1)  # checked below: so are probabilities
 
@@ -54,7 +55,8 @@ def as_onnx(predictor: Predictor, about: Mapping[str, Any] | None = None) -> byt
         )
     channels, *size = predictor.shape
     image = (2, *size, channels)
-    rows = torch.zeros(image, dtype=torch.uint8) if size else torch.zeros(2, channels)
+    dtype = predictor.normaliser.mean.dtype  # float64 where float32 could not tell rows apart
+    rows = torch.zeros(image, dtype=torch.uint8) if size else torch.zeros(2, channels, dtype=dtype)
     whole = _Whole(predictor).cpu().eval()
     with _silence(), torch.no_grad():
         program: Any = torch.onnx.export(
