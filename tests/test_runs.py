@@ -12,6 +12,7 @@ from naysay.datasets import Items
 from naysay.errors import InputError
 from naysay.holdout import prepare, split
 from naysay.learning import Config
+from naysay.runs.attempt import told
 from naysay.runs.pictures import picture
 from naysay.runs.results import compared, results, verdict
 from naysay.runs.settings import batch_size_for, recommend
@@ -475,3 +476,11 @@ def test_columns_of_huge_numbers_still_tell_doubtful_items_apart():
     with np.errstate(over="raise"):
         arrays = picture(p, predicted, x, ("small", "huge"), torch.arange(5))
     assert arrays["doubtful_columns"][:, 0].tolist() == ["huge"] * 5
+
+
+def test_labels_that_favour_one_wrong_class_of_each_prediction_leave_the_accuracy_untold():
+    y = torch.arange(1200) % 4
+    named = labels.from_indices((y + 1 + (torch.arange(1200) % 10 == 0).long()) % 4, 4)
+    even = labels.from_indices((y + 1 + torch.arange(1200) // 4 % 3) % 4, 4)
+    assert "do not follow the T" in told(y, named, None, None).why_not  # no neighbours were asked: predictions tell it
+    assert told(y, even, None, None).value == 1
