@@ -96,6 +96,15 @@ MUTANTS = [
         ("return self.predictor.decode(logits),", "return logits.argmax(1),"),
     ),
     *of("runs/results.py", "test_runs.py", ('gains["scel"].z >= DOUBT', 'gains["scel"].z > -DOUBT')),
+    *of("runs/fit.py", "test_foresee.py", ("len(settings.schemes) + settings.refit)", "len(settings.schemes))")),
+    *of("learning/foresee.py", "test_foresee.py", ("size / few / processes.size", "size / few")),
+    *of("runs/mixed.py", "test_runs.py", ("near, BY_MODELS, seen(found.folds))", "near, BY_MODELS)")),
+    *of("runs/attempt.py", "test_runs.py", ("[by_predictions(predicted, comp, T), *(", "[*(")),
+    *of(
+        "portfolio/trial.py",
+        "test_portfolio.py",
+        ("np.delete(np.arange(len(labelled)), at)", "np.arange(len(labelled))"),
+    ),
     *of(
         "holdout.py",
         "test_runs.py test_handover.py",

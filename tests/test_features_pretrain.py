@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -408,6 +409,15 @@ def test_an_estimate_of_the_time_comes_before_the_first_epoch_and_leaves_no_trac
     spent = sum(line["seconds"] for line in told[1:])
     assert 0.2 * spent < seconds < 5 * spent  # a busy machine
     assert [line["loss"] for line in told[1:]] == [line["loss"] for line in run().curve]
+
+
+def test_the_estimate_is_of_the_steps_of_all_epochs_that_are_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["naysay.features.pretrain"], "_seconds_per_step", lambda run: 1.0)
+    told = []
+    run(folder=tmp_path, seconds=0)  # the first epoch
+    run(folder=tmp_path, estimate=lambda seconds, config: told.append(seconds))
+    run(estimate=lambda seconds, config: told.append(seconds))
+    assert told[0] == told[1] * (TINY.epochs - 1) / TINY.epochs > 0
 
 
 def test_a_file_that_is_not_its_cards_is_refused(tmp_path):

@@ -12,7 +12,8 @@ from naysay import models
 from naysay.cli import app
 from naysay.cli.fit import NETWORK, usual_recipe
 from naysay.learning import Predictor, configure
-from naysay.learning.foresee import foresee
+from naysay.learning.foresee import Foreseen, foresee
+from naysay.processes import Processes
 from naysay.runs import Run
 
 X = np.random.default_rng(0).integers(0, 256, (400, 16, 16, 3), dtype=np.uint8)
@@ -34,6 +35,8 @@ def test_memory_grows_with_rows_weights_and_the_batch():
     assert wide == pytest.approx(4 * 4 * 512 * (768 + 1 + 3) + 32 * 512 * 4, rel=0.02)
     assert n_bytes(np.concatenate([X, X])) - n_bytes() == 400 * (768 + 3 * 4)
     assert n_bytes(batch_size=128) > n_bytes(batch_size=64) > n_bytes()
+    shared = foresee(configure("plain", model="mlp", batch_size=32), X, 3, Processes(size=2)).n_bytes
+    assert n_bytes(batch_size=16) == shared  # two processes halve a batch between them
 
 
 def test_a_recipe_with_a_teacher_holds_its_weights_too():
@@ -61,6 +64,12 @@ def test_a_run_says_what_it_will_take_where_that_is_worth_telling(pictures, tmp_
     told = CliRunner().invoke(app, [*pictures.split(), "--out", str(tmp_path / "told")])
     assert "this will take about" in told.output, told.output
     assert "GB of memory" in told.output
+
+
+def test_the_model_that_is_trained_on_all_rows_is_in_the_time(pictures, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["naysay.runs.fit"], "foresee", lambda *task: Foreseen(1.0, 30, 10**9))
+    asked = [*pictures.split(), "--out", str(tmp_path / "run")]
+    assert "about 60 s on this machine" in CliRunner().invoke(app, asked).output  # one is judged, one is kept
 
 
 def test_a_model_that_was_fitted_with_flips_takes_an_image_for_its_mirror_image(pictures, tmp_path):

@@ -615,3 +615,12 @@ def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(tmp_path):
     ):
         train(config, x, comp, folder=tmp_path, observers=[explode], checkpoint_every=5)
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == kept
+
+
+def test_a_constant_column_far_from_0_is_not_stretched_by_what_rounding_leaves():
+    x = torch.stack(
+        [1.7e9 + torch.arange(999, dtype=torch.float64) % 7, torch.full((999,), 1e9 + 0.1, dtype=torch.float64)], 1
+    )
+    scale = Normaliser.of(x)
+    assert scale.mean.dtype == torch.float64
+    assert scale.deviation[1] == 1

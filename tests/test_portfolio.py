@@ -16,7 +16,7 @@ from naysay.errors import InputError
 from naysay.portfolio import blend, naming
 from naysay.portfolio.candidates import CANDIDATES, affordable
 from naysay.portfolio.spaces import enter
-from naysay.portfolio.trial import Tried, _part
+from naysay.portfolio.trial import Tried, _part, _unseen
 
 UNIFORM = transition.uniform(4).numpy()
 
@@ -298,3 +298,19 @@ def test_of_many_rows_a_sample_tells_how_labels_come_about(monkeypatch):
     )
     portfolio.fit(x, comp, budget=0.3)
     assert seen == [100]
+
+
+def test_a_fold_is_mixed_by_weights_that_its_own_labels_had_no_part_in():
+    rng, T = np.random.default_rng(0), transition.uniform(4).numpy()
+    row = CANDIDATES[0]
+    tried = [Tried(row, row.settings[0], 1.0, rng.dirichlet(np.ones(4), 40), np.zeros(40), 0.0) for _ in range(3)]
+    labelled = np.arange(0, 80, 2)  # every other row has no label
+    comp = np.zeros((80, 4))
+    comp[labelled, rng.integers(4, size=40)] = 1
+    parts = [(np.setdiff1d(labelled, held), held) for held in (labelled[:20], labelled[20:])]
+    before = _unseen(tried, comp, T, parts, labelled)
+    comp[labelled[:20]] = np.roll(comp[labelled[:20]], 1, axis=1)
+    after = _unseen(tried, comp, T, parts, labelled)
+    assert np.array_equal(before[:20], after[:20])
+    assert not np.allclose(before[20:], after[20:])
+    assert after.sum(1) == pytest.approx(1)

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from naysay import labels, neighbors, runs, selection, transition
+from naysay import labels, neighbors, portfolio, runs, selection, transition
 from naysay.augmentation import Sharing, neighbors_for, share
 from naysay.datasets import Items
 from naysay.errors import InputError
 from naysay.holdout import prepare, split
 from naysay.learning import Config
+from naysay.runs import mixed
+from naysay.runs.attempt import told
 from naysay.runs.pictures import picture
 from naysay.runs.results import compared, results, verdict
 from naysay.runs.settings import batch_size_for, recommend
@@ -475,3 +477,23 @@ def test_columns_of_huge_numbers_still_tell_doubtful_items_apart():
     with np.errstate(over="raise"):
         arrays = picture(p, predicted, x, ("small", "huge"), torch.arange(5))
     assert arrays["doubtful_columns"][:, 0].tolist() == ["huge"] * 5
+
+
+def test_labels_that_favour_one_wrong_class_of_each_prediction_leave_the_accuracy_untold():
+    y = torch.arange(1200) % 4
+    named = labels.from_indices((y + 1 + (torch.arange(1200) % 10 == 0).long()) % 4, 4)
+    even = labels.from_indices((y + 1 + torch.arange(1200) // 4 % 3) % 4, 4)
+    assert "do not follow the T" in told(y, named, None, None).why_not  # no neighbours were asked: predictions tell it
+    assert told(y, even, None, None).value == 1
+
+
+def test_a_mixture_judged_on_a_part_of_the_labels_may_err_less_by_that_part():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=150)
+    x = np.eye(3)[y] + rng.normal(0, 0.5, (150, 3))
+    comp = labels.from_indices((y + rng.integers(1, 3, 150)) % 3, 3)
+    found = portfolio.fit(x, comp, assume="uniform", budget=0.1)
+    predicted = torch.from_numpy(found.p.argmax(1))
+    plain, kept = told(predicted, comp, None, None), mixed.attempts(found, comp, None, None)[-1].accuracy
+    assert plain.high < 1
+    assert 1 - kept.high == pytest.approx((1 - plain.high) * mixed.seen(found.folds))
