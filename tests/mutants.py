@@ -98,7 +98,12 @@ MUTANTS = [
     *of("runs/results.py", "test_runs.py", ('gains["scel"].z >= DOUBT', 'gains["scel"].z > -DOUBT')),
     *of("runs/fit.py", "test_foresee.py", ("len(settings.schemes) + settings.refit)", "len(settings.schemes))")),
     *of("learning/foresee.py", "test_foresee.py", ("size / few / processes.size", "size / few")),
-    *of("runs/mixed.py", "test_runs.py", ("near, BY_MODELS, seen(found.folds))", "near, BY_MODELS)")),
+    *of(
+        "runs/mixed.py",
+        "test_runs.py",
+        ("BY_MODELS, seen(found.folds), noise", "BY_MODELS, 1.0, noise"),
+        ("seen(found.folds), noise_of(p, given))", "seen(found.folds))"),
+    ),
     *of("runs/attempt.py", "test_runs.py", ("[by_predictions(predicted, comp, T), *(", "[*(")),
     *of(
         "portfolio/trial.py",

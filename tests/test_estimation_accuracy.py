@@ -316,6 +316,24 @@ def test_labels_too_few_for_any_test_are_said_to_be():
     assert told.assumes == "every wrong class is named alike and the true one never, which labels this few cannot test"
 
 
+def test_noise_that_labels_leave_open_widens_the_interval_upwards_alone():
+    predicted, comp, true = new_rows(transition.noisy(transition.uniform(K), 0.2), wrong=0.3)
+    plain, told = (estimate_accuracy(predicted, comp, None, noise=noise) for noise in (None, Noise(0.0, 0.0, 0.05)))
+    assert plain.high < true + 0.02  # labels that name the true class count as mistakes
+    assert (told.value, told.low) == (plain.value, plain.low)
+    # at accuracy a the estimate is a (1 - 0.05 K) + 0.05
+    up = min((plain.value - 0.05) / (1 - 0.05 * K), 1) - plain.value
+    assert told.high == pytest.approx(min(told.value + math.hypot(plain.high - plain.value, up), 1))
+    assert told.assumes == "every wrong class is named alike, and the true one by at most 5.0 % of the labels"
+
+
+def test_an_interval_of_more_than_60_points_is_not_told():
+    predicted, comp, _ = new_rows(transition.uniform(K), wrong=0.6)
+    told = estimate_accuracy(predicted, comp, None, noise=Noise(0.1, 0.0, 1 / K))
+    assert (told.value, told.low, told.high) == (None, None, None)
+    assert told.why_not == "labels this few, or this noisy, leave it open by too much"
+
+
 def test_models_that_saw_a_part_of_the_labels_may_err_less_with_all_of_them():
     predicted, comp, _ = new_rows(transition.uniform(K), wrong=0.4)
     plain, told = (estimate_accuracy(predicted, comp, None, seen=seen) for seen in (1.0, 0.8))

@@ -494,6 +494,23 @@ def test_a_mixture_judged_on_a_part_of_the_labels_may_err_less_by_that_part():
     comp = labels.from_indices((y + rng.integers(1, 3, 150)) % 3, 3)
     found = portfolio.fit(x, comp, assume="uniform", budget=0.1)
     predicted = torch.from_numpy(found.p.argmax(1))
-    plain, kept = told(predicted, comp, None, None), mixed.attempts(found, comp, None, None)[-1].accuracy
+    noise = mixed.noise_of(found.p, comp)
+    plain = told(predicted, comp, None, None, noise=noise)
+    kept = mixed.attempts(found, comp, None, None)[-1].accuracy
     assert plain.high < 1
     assert 1 - kept.high == pytest.approx((1 - plain.high) * mixed.seen(found.folds))
+
+
+def test_noise_that_only_models_can_see_widens_what_is_told_upwards():
+    rng = np.random.default_rng(1)
+    y = rng.integers(4, size=600)
+    x = np.concatenate([4.0 * np.eye(4)[y] + rng.normal(size=(600, 4)), rng.normal(size=(600, 6))], 1)
+    own = rng.random(600) < 0.1
+    comp = labels.from_indices(np.where(own, y, (y + rng.integers(1, 4, 600)) % 4), 4)
+    found = portfolio.fit(x, comp, assume="uniform", budget=0.5)
+    right = float((found.p.argmax(1) == y).mean())
+    plain = told(torch.from_numpy(found.p.argmax(1)), comp, None, None)
+    kept = mixed.attempts(found, comp, None, None)[-1].accuracy
+    assert plain.high < right  # one label in ten names the true class, and counts as a mistake
+    assert kept.low == plain.low
+    assert kept.high > right

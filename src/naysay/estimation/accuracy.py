@@ -16,7 +16,9 @@ interval is exact (Clopper and Pearson 1934); else it reaches 1.96 standard erro
 Tests ask whether labels follow T: among neighbours, and among items of one prediction, which are the purer groups where
 neighbours are poor (`by_predictions`). What they leave open widens the interval, as independent errors add up: if the
 wrong classes that the model confuses are named by a part w more or less often than T says, its errors are hit so much
-more or less often; and as models avoid being hit, this mostly flatters. Where the judged models saw a `seen` part of
+more or less often; and as models avoid being hit, this mostly flatters. Noise, labels of an item's own class, does not
+show in these tests, and hides right predictions: the largest that the likelihood leaves open (`noise`) widens the
+interval upwards. Where the judged models saw a `seen` part of
 the labels, the one trained on all of them may be better: the interval then reaches up to the error times `seen`, as if
 errors fell in proportion to the labels.
 
@@ -44,6 +46,7 @@ from torch import Tensor
 from naysay import labels, selection, transition
 from naysay.estimation.matrix import rejects
 from naysay.estimation.neighborhood import Estimate
+from naysay.estimation.noise import Noise
 from naysay.seeds import torch_stream
 from naysay.statistics import MEDIUM, SMALL, Z95, Fit, exact_interval
 from naysay.transition import invertible
@@ -54,7 +57,7 @@ DRAWS = 200  # of T within its errors
 ONE = 0.6827  # the share of a normal distribution within one standard error
 LEAST = 1e-6
 INTERVAL = 2.0  # standard errors from the likeliest noise to the ends of its interval
-ALIKE = "every wrong class is named alike and the true one never"
+ALIKE = "every wrong class is named alike"
 AS_SHOWN = "labels come about as neighbours show"
 
 
@@ -82,13 +85,15 @@ def estimate_accuracy(
     found: Estimate | None,
     *,
     tests: Sequence[Fit] = (),
+    noise: Noise | None = None,
     seen: float = 1.0,
     seed: int = 0,
 ) -> Accuracy:
     """The accuracy of predictions (n,), logits or classes, on rows with labels `comp` (n, K) that no model was shown.
 
     found: the estimate of T, from other rows; None assumes uniform labels. tests: of T, best by other labels than those
-    it was made from; without any, its own. seen: the part of the labels that the judged models were shown.
+    it was made from; without any, its own. noise: what labels leave open of it, where T is uniform. seen: the part of
+    the labels that the judged models were shown.
     """
     predicted = torch.as_tensor(predicted)
     predicted = predicted.argmax(1) if predicted.ndim == 2 else predicted
@@ -113,12 +118,31 @@ def estimate_accuracy(
     low, high = exact or (max(value - Z95 * both, 0.0), min(value + Z95 * both, 1.0))
     open_to = max((test.effect_high for test in tests), default=0.0)
     below, above = (1 - value) * open_to / max(1 - open_to, LEAST), (1 - value) * open_to / (1 + open_to)
-    low, high = max(value - math.hypot(value - low, below), 0.0), min(value + math.hypot(high - value, above), 1.0)
+    missed = 0.0 if noise is None else _by_noise(value, noise.high, comp.shape[1])
+    low, high = max(value - math.hypot(value - low, below), 0.0), value + math.hypot(high - value, above, missed)
+    high = min(high, 1.0)
     high = 1 - (1 - high) * seen
+    if high - low > 4 * WIDEST:
+        return _untold("labels this few, or this noisy, leave it open by too much", error, spread)
     within = f", to within {percent(max(open_to, 0.001), int(open_to < 0.01))}" if open_to else ""
     if tests and not any(test.df for test in tests):
         within = ", which labels this few cannot test"
-    return Accuracy(value, both, error, spread, "", low, high, (ALIKE if found is None else AS_SHOWN) + within)
+    if found is not None:
+        assumes = AS_SHOWN + within
+    elif noise is not None and missed:
+        assumes = f"{ALIKE}{within}, and the true one by at most {percent(noise.high)} of the labels"
+    else:
+        assumes = f"{ALIKE} and the true one never{within}"
+    return Accuracy(value, both, error, spread, "", low, high, assumes)
+
+
+def _by_noise(value: float, noise: float, n_classes: int) -> float:
+    """By how much an accuracy is larger than it seems, if this share of the labels names the item's own class.
+
+    Such labels hit right predictions: an accuracy a looks like a (1 - noise K) + noise.
+    """
+    tells = 1 - noise * n_classes  # 0 for labels named at random, which tell nothing
+    return max(min((value - noise) / tells, 1.0) - value, 0.0) if tells > LEAST else 1 - value
 
 
 def by_predictions(predicted: Tensor, comp: Tensor, T: Tensor | None) -> Fit:

@@ -28,7 +28,7 @@ class Noise:
     high: float
 
 
-def by_likelihood(own: LabelCounts, posteriors: Floats, popular: Floats) -> Noise:
+def by_likelihood(own: LabelCounts | Floats, posteriors: Floats, popular: Floats) -> Noise:
     """The noise of the items' own labels (r, K), by posteriors (r, K) from others' and the popularity model (K, K)."""
     rows, classes = np.nonzero(own * (posteriors.sum(1, keepdims=True) > 0))
     if not len(rows):

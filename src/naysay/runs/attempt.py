@@ -16,6 +16,7 @@ from naysay import losses, neighbors, selection
 from naysay.augmentation import Report, correct, share
 from naysay.estimation import Accuracy, by_predictions, estimate_accuracy
 from naysay.estimation import Estimate as EstimatedT
+from naysay.estimation.noise import Noise
 from naysay.holdout import Parted
 from naysay.learning import RECIPES, Figures, Observer, Predictor, Snapshot, train
 from naysay.learning.train import HeldOutJudge
@@ -136,18 +137,23 @@ def told(
     near: EstimatedT | None,
     assumed: str = ASSUMED,
     seen: float = 1.0,
+    noise: Noise | None = None,
 ) -> Accuracy:
     """What may be said of the accuracy of predictions (n,) by labels `comp` (n, K) that come about by T.
 
     near: what neighbours say of all labels, by which it is told whether the accuracy can be; assumed: why it cannot
-    where T is not theirs; seen: the part of the labels that the judged models were shown.
+    where T is not theirs; seen: the part of the labels that the judged models were shown;
+    noise: how much of it labels leave open, where more than neighbours tell it.
     """
     by_T = near if near is not None and near.told and T is not None and torch.equal(T, near.T) else None
     tested = None if near is None else near.even if by_T is None else near.follows
     if T is not None and by_T is None:  # popularity: what neighbours said tests the T they show, and even naming
         return Accuracy(None, None, math.nan, math.nan, assumed)
     tests = [by_predictions(predicted, comp, T), *([] if tested is None else [tested])]
-    return estimate_accuracy(predicted, comp, by_T, tests=tests, seen=seen)
+    if noise is None and near is not None and near.told:
+        noise = near.likeliest
+    noise = noise if by_T is None else None  # in T it is a part of the estimate
+    return estimate_accuracy(predicted, comp, by_T, tests=tests, noise=noise, seen=seen)
 
 
 def calibrated(model: Model, sharpness: float) -> Model:

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from naysay import holdout, neighbors, portfolio, selection, shares
+from naysay import holdout, neighbors, portfolio, selection, shares, transition
 from naysay.augmentation import share
 from naysay.estimation import Estimate as EstimatedT
+from naysay.estimation.noise import Noise, by_likelihood
 from naysay.features import Space
 from naysay.reading import Labelled, Oracle
 from naysay.runs.attempt import Attempt, Ground, Model, told, usable
@@ -22,6 +23,7 @@ from naysay.runs.settings import Settings
 
 Tell = Callable[[str], None]
 MIXTURE = "mixture"
+NOISE_ROWS = 5000  # that tell how noisy labels are: more would take longer than it narrows
 
 
 # where models alone tell how labels come about, and no test of it is at hand
@@ -55,7 +57,7 @@ def attempts(
         predicted = torch.from_numpy(p.argmax(1))
         right = selection.ure_accuracy(predicted, given, usable(judged_by))
         by_labels = selection.summarise("scel", torch.from_numpy(loss))
-        accuracy = told(predicted, given, judged_by, near, BY_MODELS, seen(found.folds))
+        accuracy = told(predicted, given, judged_by, near, BY_MODELS, seen(found.folds), noise_of(p, given))
         return Attempt(name, (), by_labels, factor, right, accuracy, seconds, weight)
 
     alone = (found.weights > 0).sum() == 1
@@ -106,6 +108,15 @@ def _against(oracle: Oracle | None, found: portfolio.Found) -> dict[str, float]:
         predicted, true = found.model.decode(logits).numpy(), oracle.y_test
     known = true >= 0
     return {"test_accuracy": float((predicted[known] == true[known]).mean())} if known.any() else {}
+
+
+def noise_of(p: Any, given: Tensor) -> Noise:
+    """How many labels `given` (n, K) name the item's own class, by the probabilities p (n, K) of models that were not
+    shown them: models tell it where neighbours, among columns of noise, do not.
+    """
+    some = slice(None, None, max(1, len(p) // NOISE_ROWS))
+    even = transition.uniform(p.shape[1]).numpy()
+    return by_likelihood(given[some].double().numpy(), np.asarray(p)[some], even)
 
 
 def name_of_kept(tried: tuple[Attempt, ...]) -> str:
