@@ -72,7 +72,7 @@ class Choice:
     """What was `kept` of what was `tried`, by so many hidden `labels`; the first of tried are the paper's settings.
 
     read_outs: of the features, each with the settings that suit it, the first as they are; their gains are over that.
-    Where labels are too few, nothing was tried, and the paper's settings are kept.
+    Where labels are too few, nothing was tried, and what would have been tried first is kept.
     """
 
     labels: int
@@ -82,7 +82,7 @@ class Choice:
 
     def __str__(self) -> str:
         if self.kept is None:
-            return "too few labels to choose settings by: the paper's were taken"
+            return "too few labels to choose settings by: the first to be tried were taken"
         lines = [f"chosen by {self.labels} hidden labels: {self.kept}"]
         for what, tried in (("settings", self.tried), ("read-outs", self.read_outs)):
             if len(tried) > 1:
