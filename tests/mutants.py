@@ -198,12 +198,12 @@ MUTANTS = [
             "neighbors.build(x, k, sharing.method, sharing.metric)",
             "neighbors.build(x, k, sharing.method)",
         ),
-        ("features.nearest(min(k, features.k))", "features"),
         ("whitened(x, strength=strength)", "whitened(x)", "test_choice.py"),
     ),
     *of(
         "augmentation/choice.py",
         "test_choice.py",
+        ("Settled(graph.nearest(k), replace", "Settled(graph, replace", "test_augmentation.py"),
         ("visible = given.index_fill(0, rows, 0.0)", "visible = given"),
         ("if sharing.corrects:", "if False:"),
         ("popularity(given) if known is None else transition.validate(known, given.shape[1])", "popularity(given)"),

@@ -218,10 +218,9 @@ def read_space(features: Any, given: Tensor, sharing: Sharing) -> Settled:
         raise InputError(f"{wrong}. Build it from these rows alone.")
 
     def build(some: Tensor | None, strength: float | None) -> Graph:
-        k = sharing.neighbors(n if some is None else len(some), n_classes)
         if isinstance(features, Graph):
-            return features.nearest(min(k, features.k)).to(given.device)
-        x = features
+            return features.to(given.device)
+        x, k = features, sharing.neighbors(n if some is None else len(some), n_classes)
         if some is not None:
             x = x[some.to(x.device)] if isinstance(x, Tensor) else np.asarray(x)[some.cpu().numpy()]
         if strength is None:
