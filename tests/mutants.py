@@ -102,7 +102,7 @@ MUTANTS = [
         "runs/mixed.py",
         "test_runs.py",
         ("BY_MODELS, seen(found.folds), noise", "BY_MODELS, 1.0, noise"),
-        ("seen(found.folds), noise_of(p, given))", "seen(found.folds))"),
+        ("BY_MODELS, seen(found.folds), noise)", "BY_MODELS, seen(found.folds))"),
     ),
     *of("runs/attempt.py", "test_runs.py", ("[by_predictions(predicted, comp, T), *(", "[*(")),
     *of(

@@ -6,6 +6,7 @@ are inside, and any n is taken. What a table's columns were turned into before (
 are numbers already. Classes and columns are in its metadata.
 """
 
+import copy
 import json
 import logging
 import warnings
@@ -57,7 +58,7 @@ def as_onnx(predictor: Predictor, about: Mapping[str, Any] | None = None) -> byt
     image = (2, *size, channels)
     dtype = predictor.normaliser.mean.dtype  # float64 where float32 could not tell rows apart
     rows = torch.zeros(image, dtype=torch.uint8) if size else torch.zeros(2, channels, dtype=dtype)
-    whole = _Whole(predictor).cpu().eval()
+    whole = copy.deepcopy(_Whole(predictor)).cpu().eval()  # a copy: the predictor stays on its device
     with _silence(), torch.no_grad():
         program: Any = torch.onnx.export(
             whole,

@@ -57,7 +57,8 @@ def attempts(
         predicted = torch.from_numpy(p.argmax(1))
         right = selection.ure_accuracy(predicted, given, usable(judged_by))
         by_labels = selection.summarise("scel", torch.from_numpy(loss))
-        accuracy = told(predicted, given, judged_by, near, BY_MODELS, seen(found.folds), noise_of(p, given))
+        noise = noise_of(p, given) if judged_by is None else None  # it is a part of any other T
+        accuracy = told(predicted, given, judged_by, near, BY_MODELS, seen(found.folds), noise)
         return Attempt(name, (), by_labels, factor, right, accuracy, seconds, weight)
 
     alone = (found.weights > 0).sum() == 1
