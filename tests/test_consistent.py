@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from naysay import labels, shares, transition
@@ -15,7 +16,7 @@ from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier
 from naysay.learning import Predictor, Task, configure, recipes, train
 from naysay.learning.recipes import counting
-from naysay.learning.recipes.consistent import count_labels, evenness, popularity, strength
+from naysay.learning.recipes.teaching import count_labels, evenness, popularity, strength
 from naysay.learning.views import cut_out
 from naysay.processes import ALONE, Processes
 from naysay.runs import Run
@@ -243,8 +244,10 @@ def test_every_epoch_tells_coverage_agreement_evenness_and_noise(data):
 
 def test_what_it_cannot_learn_from_is_refused_in_a_sentence(data):
     comp = data[1]
-    with pytest.raises(InputError, match=r"compares views of images.*Use the recipe plain"):
+    with pytest.raises(InputError, match=r"is for images; got rows of shape \(200, 8\). Use plain or taught"):
         train(configure("consistent", **{**SMALL, "model": "mlp", "crop": 0}), torch.rand(200, 8), comp, device="cpu")
+    with pytest.raises(InputError, match=r"compares views of images.*got torch.float32.*Use the recipe plain"):
+        train(configure("consistent", **SMALL), torch.rand(200, SIDE, SIDE, 3), comp, device="cpu")
     with pytest.raises(InputError, match="must be as large; got images of 12 x 12 pixels and views of 8"):
         train(configure("consistent", **SMALL, view={"size": 8}), data[0], comp, device="cpu")
     for wrong, text in (
@@ -334,3 +337,35 @@ def test_the_classifier_learns_by_the_recipe(data):
     assert classifier.predict(x_test.numpy()).shape == y_true.shape
     with pytest.raises(InputError, match="starts from the weights of an encoder's file; got a function"):
         ComplementaryClassifier(recipe="consistent", encoder=lambda X: X).fit(x.numpy(), comp.argmax(1).numpy())
+
+
+def test_the_student_sees_as_many_images_weakly_as_is_said_and_the_teacher_all(data):
+    order = torch.arange(200)
+    for part in (0.0, 0.3, 1.0):
+        learner = build(data, weak=part)
+        draws = learner.draw(1, order)
+        weak, seen = learner.see(order, draws)
+        torch.testing.assert_close(weak, learner.inputs(order, draws[:, :3].long()))
+        same = (weak == seen).flatten(1).all(1)
+        assert torch.equal(same, draws[:, -2] < part)
+
+
+def test_strong_views_have_a_square_cut_out(data):
+    learner, order = build(data, weak=0.0, cutout=0.5, view={"scale": (0.9, 1.0)}), torch.arange(50)
+    _, seen = learner.see(order, learner.draw(1, order))
+    whole = build(data, weak=0.0, cutout=0.0, view={"scale": (0.9, 1.0)})
+    _, uncut = whole.see(order, whole.draw(1, order))
+    gone = (seen == 0) & (uncut != 0)
+    assert bool(gone.flatten(1).any(1).all())
+    torch.testing.assert_close(seen[~gone], uncut[~gone])
+
+
+def test_with_an_encoder_labels_are_first_shared_in_its_space(data, tmp_path):
+    source = build(data).student.encoder.state_dict()
+    save_file({name: (tensor + 0.1).contiguous() for name, tensor in source.items()}, tmp_path / "encoder.safetensors")
+    learner = build(data, encoder=str(tmp_path / "encoder.safetensors"))
+    with torch.no_grad():
+        wanted = torch.nn.functional.normalize(learner.model.represent(learner.normaliser(learner.x)), dim=1)
+    torch.testing.assert_close(learner.space(0), wanted)
+    pixels = torch.nn.functional.normalize(data[0].flatten(1).float(), dim=1)
+    torch.testing.assert_close(build(data).space(0), pixels)

@@ -309,6 +309,7 @@ PARAMETERS = {
             "model": Setting("mlp", "probabilities", (("model", LogisticRegression()), ("epochs", None))),
             "random_state": Setting(1, "probabilities", (("budget", 0.5),)),
         },
+        {"recipe": Setting("taught", "probabilities", (("class_shares", "even"),))},
         {"transition": Setting("popularity", "probabilities", (("loss", "fwd"),))},
         {"transition": Setting("estimated", "probabilities", (("loss", "fwd"),))},
     ],

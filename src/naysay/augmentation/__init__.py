@@ -20,7 +20,7 @@ from torch import Tensor
 
 from naysay import labels, neighbors, shares
 from naysay import transition as transitions
-from naysay.augmentation.choice import Choice, Settled, settle
+from naysay.augmentation.choice import Choice, Settled, foresight, settle
 from naysay.augmentation.diagnostics import Description, Report, describe
 from naysay.augmentation.propagation import Propagation, divide_rows, propagate
 from naysay.augmentation.schemes import SCHEMES, Scheme, Sharing, neighbors_for
@@ -42,6 +42,7 @@ __all__ = [
     "augment_report",
     "correct",
     "describe",
+    "foresight",
     "neighbors_for",
     "propagate",
     "read_space",

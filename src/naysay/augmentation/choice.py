@@ -27,7 +27,7 @@ from torch import Tensor
 from naysay import selection, shares, transition
 from naysay.augmentation.propagation import propagate
 from naysay.augmentation.schemes import Sharing
-from naysay.neighbors import Graph
+from naysay.neighbors import Graph, build
 from naysay.seeds import stream
 from naysay.selection import Estimate
 
@@ -158,10 +158,7 @@ def choose_read_out(
     build: Build, given: Tensor, sharing: Sharing, *, seed: int = 0
 ) -> tuple[float | None, tuple[Tried, ...]]:
     """The strength of whitening to use, None for features as they are, and what was tried, each at its best."""
-    rows = None
-    if len(given) > SAMPLE:
-        drawn = stream(seed, "read-outs").permutation(len(given))[:SAMPLE]
-        rows = torch.from_numpy(drawn).sort().values.to(given.device)
+    rows = _some(len(given), seed, "read-outs", given.device)
     some = given if rows is None else given[rows]
     best: dict[float | None, tuple[Sharing, Estimate, Graph]] = {}
     for strength in STRENGTHS:
@@ -219,6 +216,31 @@ def foresee(graph: Graph, given: Tensor, sharing: Sharing, hidden: Sequence[Tens
     known = sharing.transition
     T = transition.popularity(given) if known is None else transition.validate(known, given.shape[1])
     return selection.calibrated_scel([(logits.clamp_min(LOWEST), own, T)])[0]
+
+
+def foresight(
+    features: Tensor, given: Tensor, sharing: Sharing, *, evener: float = 1.0, seed: int = 0
+) -> tuple[Estimate | None, float]:
+    """The loss of hidden labels by what neighbours in the features (n, d) share, and the gamma of their weights.
+
+    Of spaces for the same labels (n, K) the one with the least loss shares them best. None where labels are too few to
+    hide any. It is told by at most SAMPLE rows. evener: the part that is taken of the gamma that distances call for.
+    """
+    rows = _some(len(given), seed, "first space", given.device)
+    if rows is not None:
+        features, given = features[rows], given[rows]
+    sharing = sharing.within(*given.shape)
+    graph = build(features, sharing.neighbors(*given.shape), sharing.method, sharing.metric)
+    gamma = evener * sharing.gamma_for(graph.distances)
+    hidden = hide(given, seed)
+    return foresee(graph, given, replace(sharing, gamma=gamma), hidden) if hidden else None, gamma
+
+
+def _some(n: int, seed: int, name: str, device: torch.device) -> Tensor | None:
+    """The numbers of SAMPLE rows of n, drawn by the stream; None where there are no more."""
+    if n <= SAMPLE:
+        return None
+    return torch.from_numpy(stream(seed, name).permutation(n)[:SAMPLE]).sort().values.to(device)
 
 
 def _k(sharing: Sharing) -> int:

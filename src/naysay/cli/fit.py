@@ -33,7 +33,8 @@ BUDGET = "Seconds that auto may take, about; else 60 for 2,000 rows, and more fo
 AS_PUBLISHED = "The paper's own way: a network trained with none and with dms, 64 neighbours, gamma 1."
 RECIPE = (
     "consistent learns images from --encoder's weights with a teacher, stronger views and labels shared again; it is "
-    "what an encoder, images and a GPU get unless a setting of plain training is given. Else plain."
+    "what an encoder, images and a GPU get unless a setting of plain training is given. taught does the same for rows, "
+    "as of embeddings, without views. Else plain."
 )
 FLIPS = "The model averages each image with its mirror image, from its judging on."
 SEED = "All randomness comes from this number; else 0, or the config's."
@@ -84,7 +85,7 @@ def fit(
     folds: Annotated[int | None, o.training("--folds", None, FOLDS)] = None,
     no_refit: Annotated[bool, o.training("--no-refit", None, NO_REFIT)] = False,
     apart: Annotated[bool, o.training("--apart", None, APART)] = False,
-    recipe: Annotated[str | None, o.training("--recipe", "plain|consistent", RECIPE)] = None,
+    recipe: Annotated[str | None, o.training("--recipe", "plain|consistent|taught", RECIPE)] = None,
     flips: Annotated[bool, o.training("--flips", None, FLIPS)] = False,
     fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
     config: Annotated[Path | None, o.training("--config", "FILE", CONFIG)] = None,
@@ -114,6 +115,8 @@ def fit(
           --model lenet --out RUN
       naysay fit photos/ --labels votes.csv --encoder weights.safetensors \
           --recipe consistent --class-shares even --out RUN
+      naysay fit embeddings.parquet --id id --features vector --label not \
+          --recipe taught --class-shares even --out RUN
       naysay fit digits --transition biased-weak --as-published --out RUN
 
     RUN then holds the model, run.json, records.jsonl, audit.json and
@@ -236,7 +239,7 @@ def chooses_itself(asked: Mapping[str, Any]) -> bool:
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
     """The training settings: a file's, or defaults that suit the number of rows; what was asked for by flags wins."""
     from naysay.learning import Config
-    from naysay.learning.recipes import configure
+    from naysay.learning.recipes import configure, get
     from naysay.runs.settings import batch_size_for, epochs_within_budget
 
     names = ("loss", "model", "epochs", "learning_rate", "seed")
@@ -245,14 +248,15 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
         if asked["encoder"] is None:
             raise InputError("--fine-tune starts the model from an encoder's weights: pass --encoder FILE too.")
         given = {"model": "resnet18", **given, "encoder": str(asked["encoder"])}
+    sized = {"epochs": epochs_within_budget(n_rows), "batch_size": batch_size_for(n_rows), **given}
     if asked["recipe"] != "plain":
         start = {} if asked["encoder"] is None else {"encoder": str(asked["encoder"])}
         if asked["config"] is not None:
             raise InputError("--recipe and --config cannot both be given: name the recipe in the file, as recipe.")
-        return configure(asked["recipe"], **start, **given)
+        return configure(asked["recipe"], **start, **(given if get(asked["recipe"]).takes == "images" else sized))
     if asked["config"] is not None:
         return replace(Config.from_file(asked["config"]), **given)
-    return Config(**{"epochs": epochs_within_budget(n_rows), "batch_size": batch_size_for(n_rows), **given})
+    return Config(**sized)
 
 
 def show(about: dict[str, Any], out: Path, json: bool) -> None:

@@ -55,9 +55,10 @@ class ComplementaryClassifier(Complementary):
     Settings of a network, None for their usual values. loss: a name of `naysay.losses.LOSSES` (scl-nl). scheme: how
     labels are shared first (none, rss, rms, dss, dms; usually dms, and none for a classifier of scikit-learn). encoder:
     a callable X -> (n, d), or an encoder's file, that gives the features in which neighbours are looked up, else
-    standardised columns, or pixels. recipe: plain, or consistent for uint8 images (`naysay.learning.recipes`): it
-    shares labels itself, and starts from the encoder's file. n_neighbors: as many as the classes are large enough for,
-    at most 64; "auto" chooses by hidden labels. The rest: see `naysay.augment` and `naysay.learning.Config`.
+    standardised columns, or pixels. recipe: plain, taught for rows and embeddings, or consistent for uint8 images
+    (`naysay.learning.recipes`): these share labels themselves, and the last starts from the encoder's file.
+    n_neighbors: as many as the classes are large enough for, at most 64; "auto" chooses by hidden labels. The rest: see
+    `naysay.augment` and `naysay.learning.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
     """
@@ -192,6 +193,8 @@ class ComplementaryClassifier(Complementary):
         recipe = self.recipe or Config.recipe
         if recipe not in RECIPES or not RECIPES[recipe].shares:
             return Config(**given, recipe=recipe, seed=self.random_state)
+        if self.encoder is not None and "encoder" in RECIPES[recipe].unused:
+            raise InputError(f"the recipe {recipe} learns rows as they are. Pass the encoder's features as X instead.")
         if callable(self.encoder):
             got = type(self.encoder).__name__
             raise InputError(f"the recipe {recipe} starts from the weights of an encoder's file; got a {got}.")

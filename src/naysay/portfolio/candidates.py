@@ -7,10 +7,12 @@ the best of them.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from naysay.bases import Base, Boosting, Forest, Linear, Nearest, Network
-from naysay.bases.network import SMALL
+from naysay.bases.network import SMALL, TAUGHT
+from naysay.bases.through import Floats
 from naysay.errors import InputError
 from naysay.portfolio.spaces import COMPONENTS
 
@@ -35,6 +37,11 @@ class Candidate:
     images: bool = True
     quick: bool = False
 
+    def knowing(self, class_shares: Floats) -> Self:
+        """The same, its networks told how common classes are (K,)."""
+        settings = [base.knowing(class_shares) if isinstance(base, Network) else base for base in self.settings]
+        return replace(self, settings=tuple(settings))
+
 
 def _linear(n: int, d: int, K: int) -> float:
     return len(STRENGTHS) * (0.005 + 100 * n * (d + 10) * K * 4e-10)
@@ -46,6 +53,11 @@ def _nearest(n: int, d: int, K: int) -> float:
 
 def _network(n: int, d: int, K: int) -> float:
     return 0.3 + SMALL.epochs * n * (d + 60) * 7e-8
+
+
+def _taught(n: int, d: int, K: int) -> float:
+    spaces = 6 * (0.02 + n * n * (d + 256) * 1e-11 + n * 64 * K * 2e-7)  # two to begin with, and four more
+    return spaces + 0.3 + TAUGHT.epochs * n * (d + 60) * 1.2e-7
 
 
 def _forest(n: int, d: int, K: int) -> float:
@@ -72,6 +84,7 @@ def _shared(cost: Cost) -> Cost:
 
 NETWORK = (Network(),)
 NEAREST = (Nearest(16), Nearest(64), Nearest(256))
+TAUGHT_NETWORK = (Network(TAUGHT),)
 FOREST, SELF_TRAINED, BOOSTING = (Forest(100),), (Forest(100, rounds=2, best=True),), (Boosting(),)
 
 CANDIDATES = (
@@ -91,6 +104,7 @@ CANDIDATES = (
     Candidate(
         "network on labels shared by columns", "as-given", NETWORK, _shared(_network), "dms", "standardised", False
     ),
+    Candidate("taught network", "as-given", TAUGHT_NETWORK, _taught, images=False),
 )
 
 

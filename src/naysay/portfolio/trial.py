@@ -108,6 +108,8 @@ def fit(
     n, d = len(parts[0][0]), int(np.prod(x.shape[1:]))
     allowed = budget_for(len(labelled)) if budget is None else budget
     rows, left = affordable(allowed, n, d, given.shape[1], len(parts), x.ndim > 2)
+    if class_shares is not None:
+        rows = [row.knowing(as_floats(class_shares)) for row in rows]
     tell("finding how labels come about")
     named = _naming(T, assume, x, comp, [row for row in rows if row.quick] or rows[:1], seed)
     random = f", {named.noise:.0%} at random" if named.noise else ""

@@ -9,9 +9,11 @@ from typing import Any
 from naysay.errors import InputError, unknown
 from naysay.learning.config import Config
 from naysay.learning.recipe import Learner, Recipe, Task
-from naysay.learning.recipes import consistent, emp, fastsiam, plain, simsiam
+from naysay.learning.recipes import consistent, emp, fastsiam, plain, simsiam, taught
 
-RECIPES: dict[str, Recipe] = {row.name: row for row in (plain.ROW, consistent.ROW, simsiam.ROW, fastsiam.ROW, emp.ROW)}
+RECIPES: dict[str, Recipe] = {
+    row.name: row for row in (plain.ROW, consistent.ROW, taught.ROW, simsiam.ROW, fastsiam.ROW, emp.ROW)
+}
 
 
 def get(name: str) -> Recipe:
@@ -28,6 +30,13 @@ def build(task: Task) -> Learner:
         of_kind = ", ".join(name for name, other in RECIPES.items() if other.needs_labels == given)
         learns = "a classifier from labels" if row.needs_labels else "an encoder from images alone"
         raise InputError(f"the recipe {row.name} learns {learns}; the recipes that can be used here: {of_kind}.")
+    got = "rows" if task.x.ndim == 2 else "images"
+    if row.takes not in ("", got):
+        fit = [name for name, other in RECIPES.items() if other.needs_labels == given and other.takes in ("", got)]
+        way_out = f" Use {' or '.join(fit)}." if fit else ""
+        raise InputError(
+            f"the recipe {row.name} is for {row.takes}; got {got} of shape {tuple(task.x.shape)}.{way_out}"
+        )
     return row.build(task)
 
 

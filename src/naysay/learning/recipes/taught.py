@@ -1,0 +1,65 @@
+"""Taught: rows of numbers are taught by a teacher, neighbours and own labels (`recipes.teaching`), without views.
+
+For tables, and for embeddings of any model. A row has no views: teacher and student see it as it is, and mixing it with
+another is what keeps the student from learning targets by heart. Before anything is learned, labels are shared between
+neighbours of the standardised rows, by angle or by distance: as hidden labels are better foreseen
+(`naysay.augmentation.choice`). Embeddings mean directions, a table of few columns places.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from naysay.learning.recipe import Recipe, Task
+from naysay.learning.recipes import teaching
+from naysay.seeds import torch_stream
+
+EVENER = 1 / 4  # of the gamma that distances call for: many rounds travel far, and want near neighbours weighed alike
+
+
+class Taught(teaching.Teaching):
+    """Rows (n, d), standardised."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, teaching.Options(**task.config.options))
+
+    def draw(self, epoch: int, order: Tensor) -> Tensor:
+        """How much of each row is mixed with another."""
+        numbers = torch.rand(len(self.x), 1, generator=torch_stream(self.config.seed, f"mixes/{epoch}"))
+        return numbers.to(order.device).index_select(0, order)
+
+    def see(self, rows: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows themselves, twice."""
+        seen = self.inputs(rows, None)
+        return seen, seen
+
+    def first_space(self) -> Tensor:
+        """The rows, by angle or as they are, scaled for weights of gamma 1: as neighbours better foresee labels."""
+        spaces = [self.x, F.normalize(self.x, dim=1)]
+        told = [self.foresight(space) for space in spaces]
+        best = min((0, 1), key=lambda at: told[at][0])
+        return spaces[best] * math.sqrt(told[best][1])
+
+    def foresight(self, space: Tensor) -> tuple[float, float]:
+        """The loss of hidden labels by what neighbours in the space share, 0 where too few could be hidden; gamma."""
+        import naysay  # sharing is a later stage, which this recipe calls when it runs
+
+        known = {"class_shares": self.settings.class_shares, "transition": self.T}
+        usual, seed = naysay.augmentation.Sharing("dms", None, gamma="auto", **known), self.config.seed
+        loss, gamma = naysay.augmentation.foresight(space, self.comp, usual, evener=EVENER, seed=seed)
+        return 0.0 if loss is None else float(loss.value), float(gamma)
+
+
+ROW = Recipe(
+    "taught",
+    Taught,
+    "naysay",
+    "rows, as of a table or of embeddings: a teacher, neighbours and own labels, shared again in its space",
+    options=teaching.Options,
+    published={"learning_rate": 1e-3, "weight_decay": 0.05, "epochs": 60},
+    unused=("loss", "eps", "encoder", "crop", "padding", "flip"),
+    shares=True,
+    takes="rows",
+)

@@ -1,0 +1,221 @@
+"""The recipe taught, for rows: where labels are shared first, what is seen, and that it learns more than plainly."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from naysay import ComplementaryClassifier, augment, labels, neighbors, shares, transition
+from naysay.augmentation.weights import auto_gamma
+from naysay.bases import Network
+from naysay.bases.network import TAUGHT
+from naysay.cli import app
+from naysay.cli.fit import training_config
+from naysay.errors import InputError
+from naysay.learning import RECIPES, Task, configure, recipes, train
+from naysay.portfolio.candidates import CANDIDATES
+from naysay.processes import ALONE, Processes
+
+K = 5
+SMALL = {"epochs": 12, "batch_size": 50, "learning_rate": 3e-3, "model_options": {"hidden": 32}}
+
+
+def directions(n, seed, spread=0.8):
+    """Rows (n, 12) that point where their class does, each of its own length, and the classes (n,)."""
+    y_true = torch.arange(n) % K
+    centres = torch.nn.functional.normalize(torch.randn(K, 12, generator=torch.Generator().manual_seed(3)), dim=1)
+    numbers = torch.Generator().manual_seed(seed)
+    rows = centres[y_true] + spread * torch.randn(n, 12, generator=numbers) / 12**0.5
+    return rows * (0.2 + 3 * torch.rand(n, 1, generator=numbers)), y_true
+
+
+def rings(n, seed):
+    """Points (n, 2) around the middle, whose distance from it tells the class, and the classes (n,)."""
+    y_true = torch.arange(n) % 3
+    numbers = torch.Generator().manual_seed(seed)
+    angle = 6.283 * torch.rand(n, generator=numbers)
+    radius = 1.0 + y_true + 0.1 * torch.randn(n, generator=numbers)
+    return torch.stack([radius * angle.cos(), radius * angle.sin()], 1), y_true
+
+
+def named(y_true, T, n_labels=1, seed=0):
+    return labels.from_indices(transition.sample(y_true.numpy(), T, n_labels, seed=seed), len(T))
+
+
+def build(x, comp, T=None, **changes):
+    learner = recipes.build(Task(configure("taught", **{**SMALL, **changes}), x, comp, T))
+    learner.train()
+    return learner
+
+
+def right(config, x, comp, x_test, y_test):
+    found = train(config, x, comp, progress=False, device="cpu").predictor.predict(x_test)
+    return float((found == y_test).double().mean())
+
+
+def test_it_beats_plain_training_on_the_same_labels():
+    (x, y_true), (x_test, y_test) = directions(400, 0), directions(1000, 1)
+    comp = named(y_true, transition.uniform(K))
+    plain = right(configure("plain", **{**SMALL, "epochs": 30}), x, comp, x_test, y_test)
+    taught = right(configure("taught", **{**SMALL, "epochs": 30}, class_shares="even"), x, comp, x_test, y_test)
+    assert taught > plain + 0.03, (taught, plain)
+
+
+def test_labels_that_favour_some_classes_are_read_by_class_shares():
+    (x, y_true), (x_test, y_test) = directions(400, 0), directions(1000, 1)
+    popular = torch.tensor([12.0, 5, 1, 1, 1], dtype=torch.float64).repeat(K, 1).fill_diagonal_(0)
+    comp = named(y_true, popular / popular.sum(1, keepdim=True))
+    known = right(configure("taught", **SMALL, class_shares="even"), x, comp, x_test, y_test)
+    unknown = right(configure("taught", **SMALL), x, comp, x_test, y_test)
+    assert known > unknown + 0.05, (known, unknown)
+
+
+def test_rows_that_mean_directions_share_by_angle_and_those_that_mean_places_by_distance():
+    for make, by_angle in ((directions, True), (rings, False)):
+        x, y_true = make(600, 0)
+        space = build(x, named(y_true, transition.uniform(int(y_true.max()) + 1)), class_shares="even").first_space()
+        lengths = space.norm(dim=1)
+        assert bool(lengths.std() < 1e-4 * lengths.mean()) == by_angle
+
+
+def test_the_first_space_is_scaled_so_that_gamma_1_weighs_neighbours_almost_alike():
+    x, y_true = directions(600, 0)
+    comp = named(y_true, transition.uniform(K))
+    space = build(x, comp).first_space()
+    k = 10  # the square root of a class of 120, in whole neighbours
+    assert auto_gamma(neighbors.build(space, k).distances) == pytest.approx(4, rel=1e-3)
+
+
+def test_where_labels_are_too_few_to_hide_any_rows_are_compared_as_they_are():
+    x, y_true = directions(40, 0)
+    learner = build(x, named(y_true, transition.uniform(K)))
+    assert learner.foresight(learner.x)[0] == 0
+    torch.testing.assert_close(learner.first_space() / learner.first_space()[0, 0], learner.x / learner.x[0, 0])
+
+
+def test_a_given_T_reads_what_neighbours_share():
+    x, y_true = directions(300, 0)
+    T = transition.biased(K, "strong", seed=0)
+    learner = build(x, named(y_true, T), T)
+    learner.before_epoch(0)
+    Z = augment(learner.first_space(), learner.comp, "dms", n_neighbors=None)
+    torch.testing.assert_close(learner.shared.exp(), shares.find(Z, learner.comp, None, T).posterior(Z).clamp_min(1e-6))
+    torch.testing.assert_close(learner.likelihood.exp(), T.clamp_min(1e-3).float())
+
+
+@pytest.mark.filterwarnings("ignore:gamma=1 does not suit")
+def test_labels_are_shared_again_in_the_teachers_space():
+    x, y_true = directions(300, 0)
+    learner = build(x, named(y_true, transition.uniform(K)), renewals=1)
+    learner.before_epoch(0)
+    first = learner.shared.clone()
+    learner.before_epoch(1)
+    assert torch.equal(first, learner.shared)
+    learner.before_epoch(6)
+    Z = augment(learner.space(6), learner.comp, "dms", n_neighbors=None)
+    wanted = shares.find(Z, learner.comp, None).posterior(Z).clamp_min(1e-6)
+    torch.testing.assert_close(learner.shared.exp(), wanted, atol=1e-5, rtol=1e-3)
+    assert not torch.equal(first, learner.shared)
+
+
+def test_the_teacher_sees_a_row_as_it_is_and_the_student_mixed_with_another():
+    x, y_true = directions(300, 0)
+    learner, rows = build(x, named(y_true, transition.uniform(K))), torch.arange(6)
+    learner.before_epoch(0)
+    seen = {}
+    for name in ("model", "student"):
+        getattr(learner, name).register_forward_hook(lambda _, given, __, name=name: seen.update({name: given[0]}))
+    draws = learner.draw(0, rows)
+    assert not torch.equal(draws, learner.draw(1, rows))
+    learner(rows, draws)
+    torch.testing.assert_close(seen["model"], learner.x[:6])
+    share = 1 - draws / 2
+    torch.testing.assert_close(seen["student"], share * learner.x[:6] + (1 - share) * learner.x[:6].roll(1, 0))
+
+
+def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(tmp_path):
+    x, y_true = directions(200, 0)
+    comp, config = named(y_true, transition.uniform(K)), configure("taught", **{**SMALL, "epochs": 6}, renewals=1)
+    whole = train(config, x, comp, progress=False, device="cpu")
+
+    def stop(snapshot):
+        if snapshot.epoch == 4:  # after labels were shared again
+            raise KeyboardInterrupt
+        return {}
+
+    with pytest.raises(KeyboardInterrupt):
+        train(config, x, comp, folder=tmp_path, observers=[stop], progress=False, device="cpu")
+    again = train(config, x, comp, folder=tmp_path, progress=False, device="cpu")
+    assert torch.equal(again.predictor.logits(x), whole.predictor.logits(x))
+
+
+def test_the_parts_of_several_processes_make_the_loss_of_one():
+    x, y_true = directions(100, 0)
+    learner, order = build(x, named(y_true, transition.uniform(K)), mixup=0.0), torch.arange(10)
+    learner.before_epoch(0)
+    draws = learner.draw(0, order)
+
+    def loss(processes):
+        learner.processes = processes
+        return learner(order, processes.part(draws))[0]
+
+    halves = [loss(Processes(rank, 2, rank, 2)) for rank in range(2)]
+    torch.testing.assert_close(sum(halves) / 2, loss(ALONE))
+
+
+def test_what_it_is_not_for_is_refused_in_a_sentence():
+    x, y_true = directions(100, 0)
+    comp = named(y_true, transition.uniform(K))
+    with pytest.raises(
+        InputError, match=r"taught is for rows; got images of shape \(100, 8, 8, 1\). Use plain or cons"
+    ):
+        train(configure("taught"), torch.zeros(100, 8, 8, dtype=torch.uint8), comp, device="cpu")
+    for setting in ({"crop": 2}, {"flip": True}, {"encoder": "e.safetensors"}, {"loss": "fwd"}):
+        with pytest.raises(InputError, match=f"taught has no use for {next(iter(setting))}"):
+            configure("taught", **setting)
+    with pytest.raises(InputError, match="unknown setting of the recipe taught 'weak'"):
+        configure("taught", weak=0.5)
+    with pytest.raises(InputError, match=r"learns rows as they are\. Pass the encoder's features as X instead"):
+        ComplementaryClassifier(recipe="taught", encoder=lambda X: X).fit(x.numpy(), comp.argmax(1).numpy())
+
+
+def test_the_classifier_and_the_command_learn_by_it(tmp_path):
+    x, y_true = directions(150, 0)
+    comp = named(y_true, transition.uniform(K)).argmax(1)
+    classifier = ComplementaryClassifier(recipe="taught", epochs=3, class_shares="even").fit(x.numpy(), comp.numpy())
+    config = classifier.predictor_.config
+    assert (config.recipe, config.options["class_shares"], config.learning_rate) == ("taught", "even", 1e-3)
+    np.savez(tmp_path / "rows.npz", x=x.numpy(), ids=np.arange(150).astype(str), **{"not": comp.numpy()})
+    asked = f"fit {tmp_path}/rows.npz --id ids --features x --label not --recipe taught --class-shares even"
+    told = CliRunner().invoke(app, f"{asked} --epochs 3 --folds 1 --quiet --out {tmp_path}/run".split())
+    assert told.exit_code == 0, told.output
+    about = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["config"]
+    assert (about["recipe"], about["epochs"], about["options"]["class_shares"]) == ("taught", 3, "even")
+    assert "Targets of the student" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_the_command_trains_as_long_as_the_rows_ask_for_it():
+    asked = dict.fromkeys(("loss", "model", "epochs", "learning_rate", "seed", "fine_tune", "encoder", "config"))
+    sized = [training_config({**asked, "recipe": "taught"}, n) for n in (1000, 50_000, 200_000)]
+    assert [(config.epochs, config.batch_size) for config in sized] == [(100, 64), (60, 64), (15, 256)]
+    # of images the recipe itself says how long
+    assert training_config({**asked, "recipe": "consistent"}, 1000).epochs == RECIPES["consistent"].published["epochs"]
+
+
+def test_in_the_portfolio_it_is_told_class_shares_and_then_needs_no_T():
+    candidate = next(row for row in CANDIDATES if row.settings == (Network(TAUGHT),))
+    known = np.array([0.4, 0.3, 0.1, 0.1, 0.1])
+    (told,) = candidate.knowing(known).settings
+    assert told.config.options["class_shares"] == known.tolist()
+    (plain,) = next(row for row in CANDIDATES if row.name == "network").knowing(known).settings
+    assert plain == Network()
+    x, y_true = directions(100, 0)
+    comp = named(y_true, transition.uniform(K)).double().numpy()
+    T, other = transition.uniform(K).numpy(), transition.biased(K, "strong", seed=0).numpy()
+    few = Network(configure("taught", **{**SMALL, "epochs": 3}))
+    by_T = [few.fit(x.numpy(), comp, each).logits(x.numpy()) for each in (T, other)]
+    by_shares = [few.knowing(known).fit(x.numpy(), comp, each).logits(x.numpy()) for each in (T, other)]
+    assert not np.allclose(*by_T)
+    assert np.array_equal(*by_shares)
