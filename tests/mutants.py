@@ -375,6 +375,18 @@ MUTANTS = [
         ("min(STRONGEST, UNIT / math.sqrt(max(nats, UNIT**2)))", "min(STRONGEST, UNIT)"),
     ),
     *of(
+        "learning/recipes/pocr.py",
+        "test_pocr.py",
+        ("weak.detach().float(), masked)", "weak.float(), masked)"),
+        ("partial_output(weak.detach().float(), masked)", "weak.detach().float().softmax(1)"),
+        ("return comp / torch.where(most > 0, most, 1.0)", "return comp"),
+        ("min(1.0, epoch / self.settings.ramp)", "epoch / self.settings.ramp"),
+        ("min(1.0, epoch / self.settings.ramp)", "1.0"),
+        ("-(target * logs).sum(2).sum(0) -", "-(target * logs).sum(2).mean(0) -"),
+        ("sum(1) + self.weight * apart", "sum(1) + apart"),
+        ("(self.processes.size / len(rows)), told", "(1 / len(rows)), told"),
+    ),
+    *of(
         "learning/recipes/counting.py",
         "test_consistent.py",
         ("named = p.T @ counts + DRAWN * T", "named = counts.T @ counts + DRAWN * T"),

@@ -9,9 +9,11 @@ from typing import Any
 from naysay.errors import InputError, unknown
 from naysay.learning.config import Config
 from naysay.learning.recipe import Learner, Recipe, Task
-from naysay.learning.recipes import consistent, emp, fastsiam, plain, simsiam
+from naysay.learning.recipes import consistent, emp, fastsiam, plain, pocr, simsiam
 
-RECIPES: dict[str, Recipe] = {row.name: row for row in (plain.ROW, consistent.ROW, simsiam.ROW, fastsiam.ROW, emp.ROW)}
+RECIPES: dict[str, Recipe] = {
+    row.name: row for row in (plain.ROW, consistent.ROW, pocr.ROW, simsiam.ROW, fastsiam.ROW, emp.ROW)
+}
 
 
 def get(name: str) -> Recipe:

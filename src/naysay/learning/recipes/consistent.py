@@ -37,12 +37,11 @@ from naysay import shares, transition
 from naysay.errors import InputError, unknown
 from naysay.learning.recipe import Recipe, Task, refuse_non_numbers
 from naysay.learning.recipes import counting
-from naysay.learning.recipes.plain import Plain
-from naysay.learning.views import DRAWS, View, checked_view, cut_out, distort, draw_moves
+from naysay.learning.recipes.strong import STRONG_DRAWS, SURE, StrongViews
+from naysay.learning.views import checked_view, draw_moves
 from naysay.seeds import torch_stream
 
 BLOCK = 2048  # images at a time, where the teacher looks at all of them
-SURE = 0.95  # what a target's largest entry must be for it to count as covered
 LEAST = 1e-6  # no posterior is taken to be smaller: neighbours do not rule a class out
 USUAL_NOISE = 0.03  # of labels whose T is counted, before any is
 LEAST_NOISE, MOST_NOISE = 1e-3, 0.3  # no label rules a class out, and labels as found to say at least something
@@ -92,7 +91,7 @@ class Options:
                 raise InputError(f"{name} must be {above} 0; got {getattr(self, name)}.")
 
 
-class Consistent(Plain):
+class Consistent(StrongViews):
     """`model` is the teacher, which is what a run keeps; `student` is trained."""
 
     figures = ("coverage", "agreement", "evenness", "noise")
@@ -106,25 +105,14 @@ class Consistent(Plain):
     counts: Tensor  # (n, K) how often an image's own labels name each class
 
     def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        if self.x.ndim != 4 or self.x.dtype != torch.uint8 or self.x.shape[3] not in (1, 3):
-            raise InputError(
-                "the recipe consistent compares views of images, uint8 (n, H, W) or (n, H, W, 1 or 3); got "
-                f"{self.x.dtype} of shape {tuple(self.x.shape)}. Use the recipe plain."
-            )
         options: Options = ROW.read_options(task.config)
+        super().__init__(task, options.cutout, options.view)
         self.settings = options
         self.first = min(options.first, self.config.epochs // 3)
         self.student = copy.deepcopy(self.model)
         self.model.requires_grad_(False)
         n_classes, n, device = self.comp.shape[1], len(self.x), self.x.device
         self.class_shares = shares.read(options.class_shares, n_classes)
-        usual = {"flip": 0.5 if self.config.flip else 0.0, "size": self.x.shape[1]}
-        self.view = View(**{**usual, **options.view})
-        if self.view.size != usual["size"] or self.x.shape[1] != self.x.shape[2]:
-            got = f"images of {self.x.shape[1]} x {self.x.shape[2]} pixels and views of {self.view.size}"
-            raise InputError(f"the recipe consistent mixes weak and strong views, which must be as large; got {got}.")
-        self.side = round(options.cutout * self.x.shape[1])
         self.step = min(1.0, 1 / (options.memory * max(1, n // self.config.batch_size)))
         sizes = {"shared": (n, n_classes), "likelihood": (n_classes, n_classes), "offsets": (n_classes,)}
         for name, shape in {**sizes, "met": (n_classes,), "named": (2,), "powers": (3,)}.items():
@@ -220,7 +208,7 @@ class Consistent(Plain):
         """How each image is moved in its weak view, the numbers of its strong one, the cut's place, view and mix."""
         moves = draw_moves(len(self.x), self.config.crop, self.config.flip, self.config.seed, epoch)
         numbers = torch_stream(self.config.seed, f"strong views/{epoch}")
-        strong = torch.rand(len(self.x), DRAWS + 4, generator=numbers)
+        strong = torch.rand(len(self.x), STRONG_DRAWS + 2, generator=numbers)
         return torch.cat([moves, strong], 1).to(order.device).index_select(0, order)
 
     def forward(self, rows: Tensor, draws: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -232,7 +220,9 @@ class Consistent(Plain):
         with torch.no_grad():
             weak = self.inputs(mine, draws[:, :3].long())
             believed = self.model(weak)
-            seen = torch.where((draws[:, -2] < weakly)[:, None, None, None], weak, self.strong_view(mine, draws))
+            seen = torch.where(
+                (draws[:, -2] < weakly)[:, None, None, None], weak, self.strong_view(mine, draws[:, 3:-2])
+            )
             seen = torch.lerp(seen.roll(1, 0), seen, share[:, :, None, None])
             seen = seen.contiguous(memory_format=torch.channels_last)
         logits = self.student(seen)
@@ -257,12 +247,6 @@ class Consistent(Plain):
                 named[0] / named[1].clamp_min(1.0),
             )
             return terms.sum() * (self.processes.size / len(rows)), torch.stack(told)
-
-    def strong_view(self, rows: Tensor, draws: Tensor) -> Tensor:
-        """Images (b, C, H, W), normalised: cropped, coloured, and a square cut out of them."""
-        pixels = distort(self.x[rows], draws[:, 3:-4], self.view).permute(0, 2, 3, 1)
-        normal = (pixels - self.normaliser.mean) / self.normaliser.deviation
-        return cut_out(normal.permute(0, 3, 1, 2), draws[:, -4:-2], self.side)
 
     def target(self, teacher: Tensor, rows: Tensor) -> Tensor:
         """The targets (b, K) of rows, by the teacher's logits (b, K)."""
@@ -335,5 +319,6 @@ ROW = Recipe(
         "precision": "auto",
     },
     unused=("loss", "eps"),
+    as_given=True,
     shares=True,
 )
