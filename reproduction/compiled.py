@@ -25,7 +25,7 @@ _runs = 0
 def group(experiment: str, values: Mapping[str, Value]) -> tuple[Hashable, ...]:
     """What runs must have in common to share a compilation."""
     entry = sets.row(values["dataset"]).entry
-    names = ("model", "loss", "batch_size", "precision", "eps")
+    names = ("recipe", "model", "loss", "batch_size", "precision", "eps")
     return (experiment, entry.shape, len(entry.classes), *(values.get(name) for name in names))
 
 

@@ -64,7 +64,7 @@ def estimate(runs: Iterable[Wanted], recorded: Iterable[Mapping[str, Any]], thre
 
 
 def _like(experiment: str, values: Mapping[str, Value]) -> Hashable:
-    return experiment, values.get("model"), values.get("precision"), _shape(values)
+    return experiment, values.get("recipe"), values.get("model"), values.get("precision"), _shape(values)
 
 
 def _shape(values: Mapping[str, Value]) -> tuple[int, ...]:
@@ -96,7 +96,8 @@ def _probed(experiment: str, values: Mapping[str, Value], threads: int | None) -
     looked_at = (
         _rows(values) + entry.n_test if experiment == "sharing" else entry.n_train * float(values.get("held_out", 0))
     )
-    return its.epochs * (_rows(values) * step + looked_at * look)
+    views = 1 + int(its.options.get("views", 0))  # the probe's images are seen once
+    return its.epochs * (_rows(values) * step * views + looked_at * look)
 
 
 @functools.cache

@@ -2,7 +2,8 @@
 
     sharing      how labels are shared by training alone (Lin et al. 2023, sections 3 and 4)
     classifier   trained on complementary labels, augmented or not (section 6)
-    consistent   trained by the recipe of that name, which shares labels itself, on all images
+    consistent   trained by a recipe on all images, to the last epoch; by that of this name, which shares labels itself,
+                 or by others beside it
     augmented    what sharing makes of the labels, before anything is trained
     decoding     classification without training (the baseline of section 6)
 
@@ -61,8 +62,9 @@ def config(values: Mapping[str, Value], encoder: str | None = None) -> Config:
     own: dict[str, Any] = {name: values[name] for name in RECIPE if name in values and name not in ("recipe", "scale")}
     if "scale" in values:
         own["view"] = {"scale": [values["scale"], 1.0]}
-    class_shares = "even" if values["correction"] == "even" else None
-    return configure(str(values["recipe"]), **settings, **own, class_shares=class_shares, encoder=encoder)
+    if values["correction"] == "even":
+        own["class_shares"] = "even"
+    return configure(str(values["recipe"]), **settings, **own, encoder=encoder)
 
 
 def sharing(values: Mapping[str, Value], place: Place) -> Result:
@@ -143,7 +145,7 @@ def consistent(values: Mapping[str, Value], place: Place) -> Result:
 
     trained = train(its, images.x, comp, observers=[look], progress=False)
     told = ("epoch", "minutes", "test_accuracy", "coverage", "agreement", "evenness", "noise")
-    history = [{key: line[key] for key in told} for line in trained.history if "minutes" in line]
+    history = [{key: line[key] for key in told if key in line} for line in trained.history if "minutes" in line]
     figures = {key: trained.last_figures[key] for key in ("test_accuracy", "unflipped_test_accuracy", "minutes")}
     return Result(figures, history, sets.encoder_card(name, place) if values.get("fine_tune") else None)
 

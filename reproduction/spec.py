@@ -56,6 +56,7 @@ NAMES = (
     "tab-shares",
     "check-shares",
     "tab-recipe",
+    "tab-rivals",
 )
 KINDS = ("table", "figure")
 TEXTS, TABLES = ("kind", "title", "source", "experiment"), ("values", "origin", "show")  # what every spec has

@@ -102,7 +102,7 @@ def absent(spec: Spec, cells: Sequence[Cell]) -> list[str]:
         of = f" of {section.title}" if section.title and not several else ""
         empty = [name for name, group in section.rows if group[0].standing.kind == "missing"]
         if len(empty) == len(section.rows):
-            parts.append("everything" if several else section.title)
+            parts.append("everything" if several else section.title or "everything")
         elif len(empty) > FEW:
             parts.append(f"{len(empty)} of {len(section.rows)} rows{of}")
         else:

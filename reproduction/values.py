@@ -43,7 +43,7 @@ CORRECTIONS = ("none", "even", "popularity", "estimated", "oracle")  # `reproduc
 LABELS: Kinds = {"n_labels": (int,), "correction": CORRECTIONS}
 # a recipe of `naysay.learning.RECIPES` with its own settings, by the same names; class shares are the correction's
 RECIPE: Kinds = {
-    "recipe": ("consistent",),
+    "recipe": ("consistent", "pocr", "plain"),
     "renewals": (int,),
     "first": (int,),
     "shared": (float,),
@@ -54,6 +54,10 @@ RECIPE: Kinds = {
     "memory": (float,),
     "weak": (float,),
     "mixup": (float,),
+    "consistency": (float,),
+    "ramp": (int,),
+    "views": (int,),
+    "cutout": (float,),
     "scale": (float,),  # the least part of the image's area that a strong view shows
 }
 _SHARING: Kinds = {"sharing": ("original", "explicit"), "n_train": (int, "all")}

@@ -91,7 +91,7 @@ def test_the_recipe_of_the_contributing_page_is_one_file_and_one_row_in_the_pack
     recipes = tmp_path / "naysay" / "learning" / "recipes"
     (recipes / "teacher.py").write_text(file)
     table = (recipes / "__init__.py").read_text()
-    rows = ("plain, simsiam\n", "plain, simsiam, teacher\n"), ("emp.ROW)", "emp.ROW, teacher.ROW)")
+    rows = ("simsiam, taught\n", "simsiam, taught, teacher\n"), ("emp.ROW)", "emp.ROW, teacher.ROW)")
     for old, new in rows:
         assert old in table
         table = table.replace(old, new)

@@ -767,6 +767,29 @@ def test_a_run_by_the_recipe_consistent_keeps_its_curve():
     assert record["figures"]["unflipped_test_accuracy"] == record["figures"]["test_accuracy"]
 
 
+@pytest.mark.parametrize("own", [{"recipe": "pocr", "ramp": 2, "views": 1}, {"recipe": "plain", "loss": "scarce"}])
+def test_rivals_of_the_recipe_are_run_in_the_same_way(own):
+    small = {"model": "mlp", "epochs": 3, "batch_size": 256, "learning_rate": 3e-3, "optimizer": "adamw", "crop": 1}
+    values = {"dataset": "digits", "correction": "none", "flip": False, **small, **own, "seed": 0}
+    record = perform("consistent", values, Place())
+    assert [line["epoch"] for line in record["history"]] == [1, 2, 3]
+    assert record["figures"]["test_accuracy"] == record["history"][-1]["test_accuracy"]
+    assert ("agreement" in record["history"][0]) == (own["recipe"] == "pocr")
+    # class shares are for a recipe that has a use for them
+    with pytest.raises(InputError, match=f"unknown setting of the recipe {own['recipe']} 'class_shares'"):
+        perform("consistent", {**values, "correction": "even"}, Place())
+
+
+def test_rivals_have_one_network_start_length_and_weak_views_and_differ_by_recipe_alone():
+    for quick in (False, True):
+        runs = wanted(get("tab-rivals"), quick=quick)
+        common = ("dataset", "model", "fine_tune", "optimizer", "learning_rate", "weight_decay", "warmup_epochs")
+        assert len({tuple(run.values[name] for name in common) for run in runs}) == 1
+        assert len({tuple(run.values[name] for name in ("batch_size", "epochs", "crop", "flip")) for run in runs}) == 1
+        assert {run.values["recipe"] for run in runs} == {"consistent", "pocr", "plain"}
+        assert {run.values["seed"] for run in runs} == ({0} if quick else {0, 1})
+
+
 def test_full_supervision_names_every_wrong_class_and_learns_the_truth(monkeypatch):
     """The ceiling of the recipe: with no teacher and no neighbours in them, targets are the true classes."""
     seen = {}

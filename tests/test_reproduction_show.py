@@ -403,6 +403,16 @@ def test_a_row_whose_kind_of_run_has_no_such_figure_is_not_called_missing():
     assert "shared labels" not in " ".join(absent(table, its))
 
 
+def test_a_table_of_one_column_without_any_record_says_that_everything_is_missing():
+    table = get("tab-rivals")
+    assert "No record yet: everything." in " ".join(told(table, cells(table, [])))
+    one = [record(run, test_accuracy=0.9) for run in wanted(table, only={"loss": ["scl-nl"]})]
+    its = cells(table, one)
+    rows = {row[0]: row[1] for row in lines(sections(table, its)[0], cuts(its))}
+    assert rows["SCL-NL, plain training"] == "90.00 ± 0.00 (2)"
+    assert [rows[name] for name in ("consistent", "POCR", "SCARCE, plain training")] == ["missing"] * 3
+
+
 def test_the_efficiency_figure_has_the_papers_sizes():
     spec = get("fig-efficiency")
     sizes = {}

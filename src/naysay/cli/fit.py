@@ -34,7 +34,8 @@ AS_PUBLISHED = "The paper's own way: a network trained with none and with dms, 6
 RECIPE = (
     "consistent learns images from --encoder's weights with a teacher, stronger views and labels shared again; it is "
     "what an encoder, images and a GPU get unless a setting of plain training is given. taught does the same for rows, "
-    "as of embeddings, without views. Else plain."
+    "as of embeddings, without views. pocr learns images from labels and from views that should be seen alike. Else "
+    "plain."
 )
 FLIPS = "The model averages each image with its mirror image, from its judging on."
 SEED = "All randomness comes from this number; else 0, or the config's."
@@ -85,7 +86,7 @@ def fit(
     folds: Annotated[int | None, o.training("--folds", None, FOLDS)] = None,
     no_refit: Annotated[bool, o.training("--no-refit", None, NO_REFIT)] = False,
     apart: Annotated[bool, o.training("--apart", None, APART)] = False,
-    recipe: Annotated[str | None, o.training("--recipe", "plain|consistent|taught", RECIPE)] = None,
+    recipe: Annotated[str | None, o.training("--recipe", "NAME", RECIPE)] = None,
     flips: Annotated[bool, o.training("--flips", None, FLIPS)] = False,
     fine_tune: Annotated[bool, o.training("--fine-tune", None, "Start the model from --encoder's weights.")] = False,
     config: Annotated[Path | None, o.training("--config", "FILE", CONFIG)] = None,
@@ -131,7 +132,7 @@ def fit(
 
     # made before anything is read, so that a misspelt setting shows at once; epochs then follow from the number of rows
     first = training_config(asked, 1)
-    usual = ("none",) if RECIPES[first.recipe].shares else runs.AUTO
+    usual = ("none",) if RECIPES[first.recipe].as_given else runs.AUTO
     schemes = usual if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
     auto = chooses_itself(asked)
     if as_published:

@@ -18,7 +18,7 @@ from naysay.estimators.encoding import encode_for
 from naysay.estimators.judged import NUMBERS, Complementary, shares_of
 from naysay.estimators.judging import hash_rows
 from naysay.features import find_space
-from naysay.learning import RECIPES, Config, Predictor, configure, train
+from naysay.learning import RECIPES, Config, Predictor, Recipe, configure, train
 from naysay.portfolio import Mixture, Part
 from naysay.portfolio.spaces import enter
 from naysay.transition import uniform
@@ -55,10 +55,10 @@ class ComplementaryClassifier(Complementary):
     Settings of a network, None for their usual values. loss: a name of `naysay.losses.LOSSES` (scl-nl). scheme: how
     labels are shared first (none, rss, rms, dss, dms; usually dms, and none for a classifier of scikit-learn). encoder:
     a callable X -> (n, d), or an encoder's file, that gives the features in which neighbours are looked up, else
-    standardised columns, or pixels. recipe: plain, taught for rows and embeddings, or consistent for uint8 images
-    (`naysay.learning.recipes`): these share labels themselves, and the last starts from the encoder's file.
-    n_neighbors: as many as the classes are large enough for, at most 64; "auto" chooses by hidden labels. The rest: see
-    `naysay.augment` and `naysay.learning.Config`.
+    standardised columns, or pixels. recipe (`naysay.learning.recipes`): plain; taught, for rows and embeddings; or one
+    for uint8 images that starts from the encoder's file: consistent, which shares labels itself as taught does, or
+    pocr, which learns them as given unless a scheme is named. n_neighbors: as many as the classes are large enough for,
+    at most 64; "auto" chooses by hidden labels. The rest: see `naysay.augment` and `naysay.learning.Config`.
 
     `score(X, y)` takes complementary labels and estimates the accuracy without truth; higher is better.
     """
@@ -179,7 +179,7 @@ class ComplementaryClassifier(Complementary):
         """One network on shared labels."""
         T = self._find_transition(comp, lambda: self._features(X))
         config, shared = self._config(), comp
-        if not RECIPES[config.recipe].shares:
+        if not RECIPES[config.recipe].as_given or self.scheme is not None:
             shared, T = self._share(X, comp, T)
         module = None if isinstance(self.model, str) else copy.deepcopy(self.model)
         return train(config, X, shared, T=T, model=module).predictor
@@ -191,15 +191,26 @@ class ComplementaryClassifier(Complementary):
         if isinstance(self.model, str) and self.model != "auto":
             given["model"] = self.model
         recipe = self.recipe or Config.recipe
-        if recipe not in RECIPES or not RECIPES[recipe].shares:
+        if recipe not in RECIPES or not RECIPES[recipe].as_given:
             return Config(**given, recipe=recipe, seed=self.random_state)
         if self.encoder is not None and "encoder" in RECIPES[recipe].unused:
             raise InputError(f"the recipe {recipe} learns rows as they are. Pass the encoder's features as X instead.")
         if callable(self.encoder):
             got = type(self.encoder).__name__
             raise InputError(f"the recipe {recipe} starts from the weights of an encoder's file; got a {got}.")
-        told = {"class_shares": shares_of(self.classes_, self.class_shares), "encoder": self.encoder}
-        return configure(recipe, **given, **told, seed=self.random_state)
+        self._refuse_unshared(RECIPES[recipe])
+        told = {"class_shares": shares_of(self.classes_, self.class_shares)} if RECIPES[recipe].shares else {}
+        return configure(recipe, **given, **told, encoder=self.encoder, seed=self.random_state)
+
+    def _refuse_unshared(self, row: Recipe) -> None:
+        """Raise InputError where a setting of sharing would change nothing, as the recipe learns labels as given."""
+        if row.shares and self.scheme not in (None, "none"):
+            itself = f"the recipe {row.name} shares labels itself, so that the scheme must be none"
+            raise InputError(f"{itself}; got {self.scheme}.")
+        for name in ("n_neighbors", "alpha", "gamma"):
+            if self.scheme is None and getattr(self, name) is not None:
+                why = f"needs scheme= to share labels by, as the recipe {row.name} learns them as given"
+                raise InputError(f"{name}={getattr(self, name)!r} {why}. Leave it out.")
 
     def _features(self, X: Any) -> Any:
         """Where neighbours are looked up."""

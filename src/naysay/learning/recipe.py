@@ -143,9 +143,10 @@ class Recipe:
 
     needs_labels: whether it learns a classifier from labels (`learning.train`), or an encoder from images alone
     (`features.pretrain`). options: the frozen dataclass of the recipe's own settings. published: settings that differ
-    from `Config`'s defaults, as the source has them. unused: settings of `Config` that it has no use for. shares: it
-    shares labels between neighbours itself, and has an option `class_shares` for it. takes: "images" or "rows" where it
-    learns from nothing else.
+    from `Config`'s defaults, as the source has them. unused: settings of `Config` that it has no use for. as_given: it
+    learns labels as they are given unless a scheme is named to share them by, and an encoder is where it starts.
+    shares: it shares labels between neighbours itself, and has an option `class_shares` for it. takes: "images" or
+    "rows" where it learns from nothing else.
     """
 
     name: str
@@ -156,6 +157,7 @@ class Recipe:
     options: type = field(default=type(None))
     published: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     unused: tuple[str, ...] = ()
+    as_given: bool = False
     shares: bool = False
     takes: str = ""
 

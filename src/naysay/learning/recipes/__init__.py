@@ -9,10 +9,10 @@ from typing import Any
 from naysay.errors import InputError, unknown
 from naysay.learning.config import Config
 from naysay.learning.recipe import Learner, Recipe, Task
-from naysay.learning.recipes import consistent, emp, fastsiam, plain, simsiam, taught
+from naysay.learning.recipes import consistent, emp, fastsiam, plain, pocr, simsiam, taught
 
 RECIPES: dict[str, Recipe] = {
-    row.name: row for row in (plain.ROW, consistent.ROW, taught.ROW, simsiam.ROW, fastsiam.ROW, emp.ROW)
+    row.name: row for row in (plain.ROW, consistent.ROW, taught.ROW, pocr.ROW, simsiam.ROW, fastsiam.ROW, emp.ROW)
 }
 
 

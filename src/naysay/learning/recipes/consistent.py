@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from naysay.errors import InputError
 from naysay.learning.recipe import Recipe, Task
 from naysay.learning.recipes import teaching
-from naysay.learning.views import DRAWS, View, checked_view, cut_out, distort, draw_moves
+from naysay.learning.recipes.strong import STRONG_DRAWS, StrongView
+from naysay.learning.views import checked_view, draw_moves
 from naysay.seeds import torch_stream
 
 
@@ -42,17 +42,7 @@ class Consistent(teaching.Teaching):
     def __init__(self, task: Task) -> None:
         options = Options(**task.config.options)
         super().__init__(task, options)
-        if self.x.dtype != torch.uint8 or self.x.shape[3] not in (1, 3):
-            raise InputError(
-                "the recipe consistent compares views of images, uint8 (n, H, W) or (n, H, W, 1 or 3); got "
-                f"{self.x.dtype} of shape {tuple(self.x.shape)}. Use the recipe plain."
-            )
-        usual = {"flip": 0.5 if self.config.flip else 0.0, "size": self.x.shape[1]}
-        self.view = View(**{**usual, **options.view})
-        if self.view.size != usual["size"] or self.x.shape[1] != self.x.shape[2]:
-            got = f"images of {self.x.shape[1]} x {self.x.shape[2]} pixels and views of {self.view.size}"
-            raise InputError(f"the recipe consistent mixes weak and strong views, which must be as large; got {got}.")
-        self.side = round(options.cutout * self.x.shape[1])
+        self.strong = StrongView.of(self, options.cutout, options.view)
         self.register_buffer("weakly", torch.tensor([options.weak], device=self.x.device), persistent=False)
 
     def first_space(self) -> Tensor:
@@ -63,19 +53,14 @@ class Consistent(teaching.Teaching):
         """How each image is moved in its weak view, the numbers of its strong one, the cut's place, view and mix."""
         moves = draw_moves(len(self.x), self.config.crop, self.config.flip, self.config.seed, epoch)
         numbers = torch_stream(self.config.seed, f"strong views/{epoch}")
-        strong = torch.rand(len(self.x), DRAWS + 4, generator=numbers)
+        strong = torch.rand(len(self.x), STRONG_DRAWS + 2, generator=numbers)
         return torch.cat([moves, strong], 1).to(order.device).index_select(0, order)
 
     def see(self, rows: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
         """Weak views (b, C, H, W), and views of which some are weak and some strong."""
         weak = self.inputs(rows, draws[:, :3].long())
-        return weak, torch.where((draws[:, -2] < self.weakly)[:, None, None, None], weak, self.strong_view(rows, draws))
-
-    def strong_view(self, rows: Tensor, draws: Tensor) -> Tensor:
-        """Images (b, C, H, W), normalised: cropped, coloured, and a square cut out of them."""
-        pixels = distort(self.x[rows], draws[:, 3:-4], self.view).permute(0, 2, 3, 1)
-        normal = (pixels - self.normaliser.mean) / self.normaliser.deviation
-        return cut_out(normal.permute(0, 3, 1, 2), draws[:, -4:-2], self.side)
+        weakly = (draws[:, -2] < self.weakly)[:, None, None, None]
+        return weak, torch.where(weakly, weak, self.strong(self, rows, draws[:, 3:-2]))
 
 
 ROW = Recipe(
@@ -96,6 +81,7 @@ ROW = Recipe(
         "precision": "auto",
     },
     unused=("loss", "eps"),
+    as_given=True,
     shares=True,
     takes="images",
 )

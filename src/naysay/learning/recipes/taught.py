@@ -60,6 +60,7 @@ ROW = Recipe(
     options=teaching.Options,
     published={"learning_rate": 1e-3, "weight_decay": 0.05, "epochs": 60},
     unused=("loss", "eps", "encoder", "crop", "padding", "flip"),
+    as_given=True,
     shares=True,
     takes="rows",
 )

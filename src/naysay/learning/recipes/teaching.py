@@ -37,9 +37,9 @@ from naysay.errors import InputError, unknown
 from naysay.learning.recipe import Task, refuse_non_numbers
 from naysay.learning.recipes import counting
 from naysay.learning.recipes.plain import Plain
+from naysay.learning.recipes.strong import SURE
 
 BLOCK = 2048  # instances at a time, where the teacher looks at all of them
-SURE = 0.95  # what a target's largest entry must be for it to count as covered
 LEAST = 1e-6  # no posterior is taken to be smaller: neighbours do not rule a class out
 USUAL_NOISE = 0.03  # of labels whose T is counted, before any is
 LEAST_NOISE, MOST_NOISE = 1e-3, 0.3  # no label rules a class out, and labels as found to say at least something
