@@ -126,9 +126,13 @@ def consistent(values: Mapping[str, Value], place: Place) -> Result:
     """The last epoch's figures, and the test accuracy against the minutes; a flipped copy of each image is averaged.
 
     All images are trained on, none held out, as nothing is chosen in the run; the test set is looked at for the curve.
+    With `inputs = "features"` it is trained on what the encoder makes of the images, and minutes count from there.
     """
-    name, started = str(values["dataset"]), time.perf_counter()
+    name, encoded = str(values["dataset"]), values.get("inputs") == "features"
     images, comp = sets.images(name, place), sets.complementary(name, int(values["seed"]), place)
+    space = sets.space(name, place) if encoded else None
+    x, x_test = (images.x, images.x_test) if space is None else (space.train, space.test)
+    started = time.perf_counter()
     if values.get("supervision") == "full":
         comp = 1.0 - torch.nn.functional.one_hot(images.y_true, comp.shape[1])
         comp = comp / comp.sum(1, keepdim=True)
@@ -139,14 +143,16 @@ def consistent(values: Mapping[str, Value], place: Place) -> Result:
         minutes = (time.perf_counter() - started) / 60
         if snapshot.epoch % every and not snapshot.last:
             return {}
-        one, both = (replace(snapshot.predictor, flips=flips).predict(images.x_test) for flips in (False, its.flip))
+        one, both = (replace(snapshot.predictor, flips=flips).predict(x_test) for flips in (False, its.flip))
         seen = {"minutes": minutes, "test_accuracy": metrics.oracle_accuracy(both, images.y_test)}
         return {**seen, "unflipped_test_accuracy": metrics.oracle_accuracy(one, images.y_test)}
 
-    trained = train(its, images.x, comp, observers=[look], progress=False)
+    trained = train(its, x, comp, observers=[look], progress=False)
     told = ("epoch", "minutes", "test_accuracy", "coverage", "agreement", "evenness", "noise")
     history = [{key: line[key] for key in told if key in line} for line in trained.history if "minutes" in line]
     figures = {key: trained.last_figures[key] for key in ("test_accuracy", "unflipped_test_accuracy", "minutes")}
+    if space is not None:
+        return Result(figures, history, space.encoder)
     return Result(figures, history, sets.encoder_card(name, place) if values.get("fine_tune") else None)
 
 

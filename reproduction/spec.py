@@ -57,6 +57,7 @@ NAMES = (
     "check-shares",
     "tab-recipe",
     "tab-rivals",
+    "tab-taught",
 )
 KINDS = ("table", "figure")
 TEXTS, TABLES = ("kind", "title", "source", "experiment"), ("values", "origin", "show")  # what every spec has

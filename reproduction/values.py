@@ -43,7 +43,7 @@ CORRECTIONS = ("none", "even", "popularity", "estimated", "oracle")  # `reproduc
 LABELS: Kinds = {"n_labels": (int,), "correction": CORRECTIONS}
 # a recipe of `naysay.learning.RECIPES` with its own settings, by the same names; class shares are the correction's
 RECIPE: Kinds = {
-    "recipe": ("consistent", "pocr", "plain"),
+    "recipe": ("consistent", "taught", "pocr", "plain"),
     "renewals": (int,),
     "first": (int,),
     "shared": (float,),
@@ -63,7 +63,12 @@ RECIPE: Kinds = {
 _SHARING: Kinds = {"sharing": ("original", "explicit"), "n_train": (int, "all")}
 _JUDGED: Kinds = {"inputs": ("images", "features"), "held_out": (float,), "criterion": (str,), "fine_tune": (bool,)}
 # full supervision: every wrong class of an image is named, a ceiling for which the truth is needed
-_CONSISTENT: Kinds = {"correction": ("none", "even"), "fine_tune": (bool,), "supervision": ("full",)}
+_CONSISTENT: Kinds = {
+    "inputs": ("images", "features"),
+    "correction": ("none", "even"),
+    "fine_tune": (bool,),
+    "supervision": ("full",),
+}
 EXPERIMENTS: Mapping[str, Kinds] = MappingProxyType(
     {
         "sharing": {"dataset": (str,), **_SHARING, **TRAINING},

@@ -780,6 +780,15 @@ def test_rivals_of_the_recipe_are_run_in_the_same_way(own):
         perform("consistent", {**values, "correction": "even"}, Place())
 
 
+def test_the_recipe_for_rows_is_run_on_what_the_encoder_makes_of_the_images():
+    small = {"model": "mlp", "epochs": 2, "batch_size": 256, "learning_rate": 3e-3, "correction": "even", "seed": 0}
+    record = perform("consistent", {"dataset": "digits", "inputs": "features", "recipe": "taught", **small}, Place())
+    assert [line["epoch"] for line in record["history"]] == [1, 2]
+    assert 0 <= record["history"][-1]["coverage"] <= 1
+    with pytest.raises(InputError, match="the recipe taught is for rows; got images"):
+        perform("consistent", {"dataset": "digits", "recipe": "taught", **small}, Place())
+
+
 def test_rivals_have_one_network_start_length_and_weak_views_and_differ_by_recipe_alone():
     for quick in (False, True):
         runs = wanted(get("tab-rivals"), quick=quick)

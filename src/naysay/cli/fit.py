@@ -29,7 +29,7 @@ MODEL = (
     "auto tries several and mixes the best; or linear, mlp, lenet, convnet, resnet18: one network. Else auto, or mlp "
     "where a setting of a network is given."
 )
-BUDGET = "Seconds that auto may take, about; else 60 for 2,000 rows, and more for more."
+BUDGET = "Seconds that auto may take, about; else 75 for 2,000 rows, and more for more."
 AS_PUBLISHED = "The paper's own way: a network trained with none and with dms, 64 neighbours, gamma 1."
 RECIPE = (
     "consistent learns images from --encoder's weights with a teacher, stronger views and labels shared again; it is "

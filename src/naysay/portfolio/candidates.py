@@ -57,7 +57,7 @@ def _network(n: int, d: int, K: int) -> float:
 
 def _taught(n: int, d: int, K: int) -> float:
     spaces = 6 * (0.02 + n * n * (d + 256) * 1e-11 + n * 64 * K * 2e-7)  # two to begin with, and four more
-    return spaces + 0.3 + TAUGHT.epochs * n * (d + 60) * 1.2e-7
+    return spaces + 0.3 + TAUGHT.epochs * n * (d + 60) * 9e-8
 
 
 def _forest(n: int, d: int, K: int) -> float:
@@ -111,7 +111,7 @@ CANDIDATES = (
 def check_budget(budget: float) -> None:
     """Raise InputError for a budget that is none."""
     if not (math.isfinite(budget) and budget > 0):
-        raise InputError(f"budget must be above 0 seconds; got {budget}. 60 is enough for 2,000 rows.")
+        raise InputError(f"budget must be above 0 seconds; got {budget}. 75 is enough for 2,000 rows.")
 
 
 def affordable(

@@ -76,8 +76,8 @@ class Found:
 
 
 def budget_for(n_rows: int) -> float:
-    """Seconds when none are given: a minute for up to 2,000 rows, then 15 more for every 1,000, at most 10 minutes."""
-    return min(600.0, 60.0 + max(0, n_rows - 2000) * 0.015)
+    """Seconds when none are given: 75 for up to 2,000 rows, then 15 more for every 1,000, at most 10 minutes."""
+    return min(600.0, 75.0 + max(0, n_rows - 2000) * 0.015)
 
 
 def fit(

@@ -58,7 +58,7 @@ ROW = Recipe(
     "naysay",
     "rows, as of a table or of embeddings: a teacher, neighbours and own labels, shared again in its space",
     options=teaching.Options,
-    published={"learning_rate": 1e-3, "weight_decay": 0.05, "epochs": 60},
+    published={"batch_size": 128, "epochs": 40, "learning_rate": 5e-3, "weight_decay": 0.05},
     unused=("loss", "eps", "encoder", "crop", "padding", "flip"),
     as_given=True,
     shares=True,
