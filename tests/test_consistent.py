@@ -9,11 +9,12 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from naysay import labels, shares, transition
+from naysay import datasets, labels, metrics, shares, transition
 from naysay.cli import app
 from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier
 from naysay.learning import Predictor, Task, configure, recipes, train
+from naysay.learning.patches import patch_space
 from naysay.learning.recipes import counting
 from naysay.learning.recipes.consistent import count_labels, evenness, popularity, strength
 from naysay.learning.views import cut_out
@@ -334,3 +335,40 @@ def test_the_classifier_learns_by_the_recipe(data):
     assert classifier.predict(x_test.numpy()).shape == y_true.shape
     with pytest.raises(InputError, match="starts from the weights of an encoder's file; got a function"):
         ComplementaryClassifier(recipe="consistent", encoder=lambda X: X).fit(x.numpy(), comp.argmax(1).numpy())
+
+
+def test_without_an_encoder_labels_are_first_shared_in_a_space_of_patches_which_names_digits_more_often_than_pixels():
+    digits = datasets.load("digits")
+    x, right = torch.from_numpy(digits.x_train)[..., None], {"patches": 0.0, "pixels": 0.0}
+    space = patch_space(x)
+    assert space.shape == (len(x), 128)
+    assert torch.allclose(space.norm(dim=1), torch.ones(len(x)), atol=1e-5)
+    pixels = torch.nn.functional.normalize(x.flatten(1).float(), dim=1)
+    for seed in range(3):
+        given = transition.sample(digits.y_train, transition.uniform(10), seed=seed)
+        comp = labels.from_indices(given, 10)
+        learner = recipes.build(Task(configure("consistent", model="mlp", crop=1, epochs=3), x, comp))
+        assert torch.equal(learner.space(0), space)
+        for name, vectors in {"patches": space, "pixels": pixels}.items():
+            learner.renew(vectors)
+            right[name] += metrics.oracle_accuracy(learner.shared.argmax(1), digits.y_train) / 3
+    assert right["patches"] > right["pixels"] > 0.9
+
+
+def test_images_that_are_all_alike_or_smaller_than_a_patch_have_a_space_too():
+    alike = patch_space(torch.full((5, 2, 2, 1), 7, dtype=torch.uint8))
+    assert torch.equal(alike, torch.zeros_like(alike))
+
+
+def test_on_a_cpu_strong_views_are_made_of_those_alone_that_are_seen_strongly_and_are_the_same():
+    images = torch.randint(0, 256, (30, 12, 12, 3), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    comp = torch.eye(5).repeat(6, 1)
+    learner = recipes.build(Task(configure("consistent", model="lenet", epochs=3, batch_size=30), images, comp))
+    rows, asked = torch.arange(30), []
+    draws = learner.draw(0, rows)
+    weak, weakly = learner.inputs(rows, draws[:, :3].long()), draws[:, -2] < 0.5
+    every = torch.where(weakly[:, None, None, None], weak, learner.strong_view(rows, draws))
+    make = learner.strong_view
+    learner.strong_view = lambda rows, draws: asked.append(len(rows)) or make(rows, draws)
+    assert torch.equal(learner.seen(weak, rows, draws, weakly), every)
+    assert asked == [int((~weakly).sum())]

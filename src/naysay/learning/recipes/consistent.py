@@ -35,6 +35,7 @@ from torch import Tensor
 
 from naysay import shares, transition
 from naysay.errors import InputError, unknown
+from naysay.learning.patches import patch_space
 from naysay.learning.recipe import Recipe, Task, refuse_non_numbers
 from naysay.learning.recipes import counting
 from naysay.learning.recipes.plain import Plain
@@ -184,9 +185,9 @@ class Consistent(Plain):
         return {round(self.config.epochs * time / times) for time in range(1, times)} - {0}
 
     def space(self, epoch: int) -> Tensor:
-        """Unit vectors (n, d) of all images: the teacher's representation; at first, without an encoder, the pixels."""
+        """Unit vectors (n, d) of all images: the teacher's representation; at first, without an encoder, of patches."""
         if epoch == 0 and self.config.encoder is None:
-            return F.normalize(self.x.flatten(1).float(), dim=1)
+            return patch_space(self.x)
         represent: Any = self.model.represent
         return F.normalize(torch.cat([represent(part).float() for part in self.looks()]), dim=1)
 
@@ -232,7 +233,7 @@ class Consistent(Plain):
         with torch.no_grad():
             weak = self.inputs(mine, draws[:, :3].long())
             believed = self.model(weak)
-            seen = torch.where((draws[:, -2] < weakly)[:, None, None, None], weak, self.strong_view(mine, draws))
+            seen = self.seen(weak, mine, draws, draws[:, -2] < weakly)
             seen = torch.lerp(seen.roll(1, 0), seen, share[:, :, None, None])
             seen = seen.contiguous(memory_format=torch.channels_last)
         logits = self.student(seen)
@@ -257,6 +258,16 @@ class Consistent(Plain):
                 named[0] / named[1].clamp_min(1.0),
             )
             return terms.sum() * (self.processes.size / len(rows)), torch.stack(told)
+
+    def seen(self, weak: Tensor, rows: Tensor, draws: Tensor, weakly: Tensor) -> Tensor:
+        """Images (b, C, H, W) as the student sees them: the weak view where `weakly` (b,) says so, else the strong one.
+
+        A compiled or captured step has one shape and makes strong views of all; elsewhere only of those that are seen.
+        """
+        if rows.is_cuda or torch.compiler.is_compiling():
+            return torch.where(weakly[:, None, None, None], weak, self.strong_view(rows, draws))
+        strongly = (~weakly).nonzero()[:, 0]
+        return weak.index_copy(0, strongly, self.strong_view(rows[strongly], draws[strongly]))
 
     def strong_view(self, rows: Tensor, draws: Tensor) -> Tensor:
         """Images (b, C, H, W), normalised: cropped, coloured, and a square cut out of them."""
