@@ -55,7 +55,7 @@ def orthogonal(matrix: Tensor) -> Tensor:
     """Nearly the orthogonal matrix next to `matrix` (m, n): its singular vectors, with singular values of about 1."""
     a, b, c = COEFFICIENTS
     tall = matrix.shape[0] > matrix.shape[1]
-    x = matrix.T if tall else matrix
+    x: Tensor = matrix.T if tall else matrix
     x = x / x.norm().clamp_min(1e-7)
     for _ in range(ROUNDS):
         gram = x @ x.T
