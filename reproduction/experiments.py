@@ -56,7 +56,9 @@ class Result:
 
 def config(values: Mapping[str, Value], encoder: str | None = None) -> Config:
     """The training settings among a run's values."""
-    settings: dict[str, Any] = {name: values[name] for name in TRAINING if name in values}
+    settings: dict[str, Any] = {name: values[name] for name in TRAINING if name in values and name != "width"}
+    if "width" in values:
+        settings["model_options"] = {"width": values["width"]}
     if "recipe" not in values:
         return Config(**settings, encoder=encoder)
     own: dict[str, Any] = {name: values[name] for name in RECIPE if name in values and name not in ("recipe", "scale")}

@@ -19,6 +19,7 @@ TRAINING: Kinds = MappingProxyType(
         "loss": (str,),
         "eps": (float,),
         "model": (str,),
+        "width": (int,),  # of the model, where it has that option
         "epochs": (int,),
         "batch_size": (int,),
         "optimizer": (str,),

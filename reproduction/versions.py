@@ -87,6 +87,12 @@ REPAIRS = (
         "T was counted again at half time, which can take classes for one another",
         lambda experiment, values: values.get("naming") == "counted",
     ),
+    Repair(
+        "space",
+        1,
+        "labels were first shared by pixels, not in a space of whitened patches",
+        lambda experiment, values: experiment == "consistent" and not values.get("fine_tune"),
+    ),
 )
 
 

@@ -10,12 +10,14 @@ import torch
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
-from naysay import labels, shares, transition
+from naysay import datasets, labels, metrics, shares, transition
 from naysay.cli import app
 from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier
 from naysay.learning import Predictor, Task, configure, recipes, train
+from naysay.learning.patches import patch_space
 from naysay.learning.recipes import counting
+from naysay.learning.recipes.strong import StrongView
 from naysay.learning.recipes.teaching import count_labels, evenness, popularity, strength
 from naysay.learning.views import cut_out
 from naysay.processes import ALONE, Processes
@@ -367,5 +369,61 @@ def test_with_an_encoder_labels_are_first_shared_in_its_space(data, tmp_path):
     with torch.no_grad():
         wanted = torch.nn.functional.normalize(learner.model.represent(learner.normaliser(learner.x)), dim=1)
     torch.testing.assert_close(learner.space(0), wanted)
-    pixels = torch.nn.functional.normalize(data[0].flatten(1).float(), dim=1)
-    torch.testing.assert_close(build(data).space(0), pixels)
+    assert build(data).space(0).shape != wanted.shape
+
+
+def test_without_an_encoder_labels_are_first_shared_by_patches_or_pixels_as_hidden_labels_are_better_foreseen():
+    digits = datasets.load("digits")
+    x, right = torch.from_numpy(digits.x_train)[..., None], {"patches": 0.0, "pixels": 0.0}
+    pixels = torch.nn.functional.normalize(x.flatten(1).float(), dim=1)
+    spaces = {"patches": patch_space(x), "pixels": pixels}
+    assert spaces["patches"].shape == (len(x), 128)
+    assert torch.allclose(spaces["patches"].norm(dim=1), torch.ones(len(x)), atol=1e-5)
+    for seed in range(3):
+        comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=seed), 10)
+        learner = recipes.build(Task(configure("consistent", model="mlp", crop=1, epochs=3), x, comp))
+        best = min(spaces.values(), key=lambda space: learner.foresight(space, 1.0)[0])
+        assert torch.equal(learner.space(0), best)
+        for name, vectors in spaces.items():
+            learner.renew(vectors)
+            right[name] += metrics.oracle_accuracy(learner.shared.argmax(1), digits.y_train) / 3
+    assert right["patches"] > right["pixels"] > 0.9
+
+
+def test_pixels_are_taken_where_patches_say_less():
+    numbers = torch.Generator().manual_seed(0)
+    y_true = torch.arange(400) % 5
+    # one noisy texture, brighter or darker in one of five bands: what patches have in common says nothing
+    x = torch.randint(90, 130, (400, 15, 15, 1), generator=numbers).to(torch.uint8)
+    for band in range(5):
+        x[y_true == band, 3 * band : 3 * band + 3] += 60
+    comp = labels.from_indices(transition.sample(y_true.numpy(), transition.uniform(5), seed=0), 5)
+    learner = recipes.build(Task(configure("consistent", **SMALL, class_shares="even"), x, comp))
+    told = {}
+    for name, space in {"patches": patch_space(x), "pixels": learner.x.flatten(1).float()}.items():
+        unit = torch.nn.functional.normalize(space, dim=1)
+        told[name] = learner.foresight(unit, 1.0)[0], unit
+    better = min(told, key=lambda name: told[name][0])
+    assert better == "pixels"
+    assert torch.equal(learner.space(0), told["pixels"][1])
+
+
+def test_images_that_are_all_alike_or_smaller_than_a_patch_have_a_space_too():
+    alike = patch_space(torch.full((5, 2, 2, 1), 7, dtype=torch.uint8))
+    assert torch.equal(alike, torch.zeros_like(alike))
+
+
+def test_on_a_cpu_strong_views_are_made_of_those_alone_that_are_seen_strongly_and_are_the_same(data, monkeypatch):
+    learner, rows, asked = build(data), torch.arange(30), []
+    draws = learner.draw(0, rows)
+    weakly, every = draws[:, -2] < 0.5, learner.strong(learner, rows, draws[:, 3:-2])
+    make = StrongView.__call__
+
+    def count(self, learner, rows, numbers):
+        asked.append(len(rows))
+        return make(self, learner, rows, numbers)
+
+    monkeypatch.setattr(StrongView, "__call__", count)
+    weak, seen = learner.see(rows, draws)
+    assert torch.equal(seen, torch.where(weakly[:, None, None, None], weak, every))
+    assert asked == [int((~weakly).sum())]

@@ -432,13 +432,14 @@ def test_what_the_truth_says_of_labels_is_counted_on_the_rows_that_were_shared()
     assert said["mass_on_true"] == pytest.approx(float(own.mean()))
 
 
-def test_weight_decay_draws_the_weights_towards_zero_and_momentum_is_sgds_own():
+def test_weight_decay_draws_the_weights_towards_zero_and_momentum_is_sgds_and_muons():
     x, _, comp = blobs(120)
 
     def size(**settings):
         model = train(Config(epochs=3, **settings), x, comp).predictor.model
         return sum(float(parameter.detach().square().sum()) for parameter in model.parameters())
 
-    for optimizer in ("adamw", "sgd"):
+    for optimizer in ("adamw", "sgd", "muon"):
         assert size(optimizer=optimizer, weight_decay=10.0) < 0.97 * size(optimizer=optimizer, weight_decay=0.0)
-    assert size(optimizer="sgd", momentum=0.9) != size(optimizer="sgd", momentum=0.0)
+    for optimizer in ("sgd", "muon"):
+        assert size(optimizer=optimizer, momentum=0.9) != size(optimizer=optimizer, momentum=0.0)

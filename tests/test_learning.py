@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,9 +29,10 @@ from naysay.learning import (
     search,
     train,
 )
+from naysay.learning.muon import ROUNDS, orthogonal, parted
 from naysay.learning.records import progress, read
 from naysay.learning.rows import Normaliser, as_inputs
-from naysay.learning.steps import Steps, learning_rate
+from naysay.learning.steps import Steps, build_optimizer, learning_rate
 from naysay.learning.views import draw_moves, take_moved
 
 FAST = Config(epochs=3, batch_size=64, model_options={"hidden": 32})
@@ -107,6 +109,47 @@ def test_training_leaves_the_callers_random_state_alone(digits, comp):
     before = torch.get_rng_state()
     train(dataclasses.replace(FAST, epochs=1), digits.x_train, comp)
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_muon_steps_along_what_torchs_own_does_and_leaves_the_rest_to_adamw():
+    model = models.build("mlp", (6,), 3, hidden=4)
+    hidden, head = model.encoder[1], model.head
+    groups = parted([{"params": list(model.parameters()), "lr": 0.1}], model)
+    assert [p.shape for p in groups[0]["params"]] == [hidden.weight.shape]  # not the last layer's
+    torchs = torch.nn.Parameter(hidden.weight.detach().clone())
+    peer = torch.optim.Muon(
+        [torchs], lr=0.1, weight_decay=0.5, momentum=0.8, ns_steps=ROUNDS, adjust_lr_fn="match_rms_adamw"
+    )
+    others = [torch.nn.Parameter(p.detach().clone()) for p in groups[1]["params"]]
+    adamw = torch.optim.AdamW(others, lr=0.1, weight_decay=0.5)
+    learner = SimpleNamespace(
+        config=Config(optimizer="muon", learning_rate=0.1, weight_decay=0.5, momentum=0.8), x=torch.zeros(1)
+    )
+    learner.groups, learner.modules = lambda: [{"params": list(model.parameters())}], model.modules
+    ours = build_optimizer(learner)
+    numbers = torch.Generator().manual_seed(0)
+    for _ in range(3):
+        for p, other in zip([hidden.weight, *groups[1]["params"]], [torchs, *others], strict=True):
+            p.grad = torch.randn(p.shape, generator=numbers)
+            other.grad = p.grad.clone()
+        for optimizer in (ours, peer, adamw):
+            optimizer.step()
+    # torch orthogonalises in bfloat16: to a hundredth of each of three steps of 0.05
+    assert torch.allclose(hidden.weight, torchs, atol=3e-3)
+    for mine, its in zip(groups[1]["params"], others, strict=True):
+        assert torch.allclose(mine, its, atol=1e-6)
+    assert "exp_avg" in ours.state[head.weight]
+
+
+def test_an_orthogonal_step_has_singular_values_near_one_whatever_its_gradients_are():
+    numbers = torch.Generator().manual_seed(0)
+    for shape in ((8, 20), (20, 8)):
+        steep = torch.randn(shape, generator=numbers) * torch.logspace(0, -1, shape[1])
+        values = torch.linalg.svdvals(orthogonal(steep))
+        before = torch.linalg.svdvals(steep)
+        assert before.max() / before.min() > 5
+        assert values.min() > 0.4
+        assert values.max() < 1.3
 
 
 def test_one_epoch_equals_the_steps_written_out(digits, comp):

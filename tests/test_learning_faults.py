@@ -65,7 +65,7 @@ def test_two_processes_take_the_steps_of_one(tmp_path):
         assert seen["moved"] > 1e-2, loss  # and there was something to get wrong
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd", "muon"])
 @pytest.mark.parametrize("loss", ["scl-nl", "cpe-t"])
 def test_a_run_in_two_parts_equals_one_in_one_part(problem, tmp_path, optimizer, loss):
     config = dataclasses.replace(CONFIG, optimizer=optimizer, loss=loss)

@@ -832,8 +832,8 @@ def test_the_table_of_the_recipe_can_be_run_on_few_images(tmp_path):
     x = numbers.integers(0, 256, (60, 28, 28), dtype=np.uint8)
     known = {"classes": np.array([str(k) for k in range(10)])}
     np.savez(tmp_path / "mnist.npz", x_train=x, y_train=y, x_test=x[:20], y_test=y[:20], **known)
-    only = ("--only", "dataset=mnist", "--only", "model=convnet")
+    only = ("--only", "dataset=mnist", "--only", "model=pooled-resnet")
     laboratory("run", "tab-recipe", "--quick", *only, "--data", tmp_path, "--results", tmp_path / "results")
     (record,) = records(tmp_path / "results").values()
-    assert (record["values"]["epochs"], record["values"]["model"]) == (4, "convnet")
+    assert (record["values"]["epochs"], record["values"]["model"]) == (4, "pooled-resnet")
     assert [line["epoch"] for line in record["history"]] == [1, 2, 3, 4]

@@ -24,7 +24,7 @@ from naysay.models import MODELS
 
 CHOICES = MappingProxyType(
     {
-        "optimizer": ("adamw", "sgd"),
+        "optimizer": ("adamw", "sgd", "muon"),
         "schedule": ("constant", "cosine"),
         "padding": ("reflect", "zero"),
         "precision": ("32-true", "bf16-mixed", "auto"),
@@ -47,7 +47,7 @@ class Config:
     optimizer: str = "adamw"
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
-    momentum: float = 0.9  # sgd's
+    momentum: float = 0.9  # sgd's and muon's
     schedule: str = "cosine"  # to 0 over the whole run; or "constant"
     warmup_epochs: int = 0  # the learning rate rises linearly from 0
     normalise: bool = True  # by the training rows' own mean and deviation; else images in [0, 1], tables as they are

@@ -57,7 +57,7 @@ def foresee(config: Config, x: Any, n_classes: int, processes: Processes = ALONE
         each = (time.perf_counter() - started) / taken
     # every row lies on the device with its labels; there are as many gradients as weights
     rows = n * (some.nbytes // len(some) + 4 * n_classes)
-    weights = sum(p.nbytes for p in steps.optimizer.param_groups[0]["params"])
+    weights = sum(p.nbytes for group in steps.optimizer.param_groups for p in group["params"])
     state = weights + sum(tensor.nbytes for tensor in steps.state().values())
     part = size / few / processes.size
     return Foreseen(each * part, config.epochs * math.ceil(n / size), round(rows + state + kept * part))

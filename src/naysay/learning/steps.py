@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from naysay import cores
 from naysay.learning.config import Config
+from naysay.learning.muon import Muon, parted
 from naysay.learning.recipe import Learner
 from naysay.seeds import lent, torch_stream
 
@@ -190,29 +191,32 @@ def should_compile(learner: Learner) -> bool:
 
 
 def build_optimizer(learner: Learner, *, capturable: bool = False) -> torch.optim.Optimizer:
-    """AdamW or SGD, in its fused form where torch has one (one kernel instead of a dozen), with its state made.
+    """AdamW, SGD or Muon, in fused form where torch has one (one kernel instead of a dozen), with its state made.
 
     With moments of zero the first step is like any other, for captured steps and for checkpoints. A captured step reads
     its learning rate from a tensor.
     """
     config, device = learner.config, learner.x.device
     fused = device.type in ("cpu", "cuda")
-    groups = learner.groups()
+    groups = parted(learner.groups(), learner) if config.optimizer == "muon" else learner.groups()
     for group in groups:
         group["lr"] = torch.tensor(config.learning_rate, device=device) if capturable else config.learning_rate
+    momentum, decay = config.momentum, config.weight_decay
+    optimizer: torch.optim.Optimizer
     if config.optimizer == "sgd":
-        optimizer: torch.optim.Optimizer = torch.optim.SGD(
-            groups, momentum=config.momentum, weight_decay=config.weight_decay, fused=fused
-        )
+        optimizer = torch.optim.SGD(groups, momentum=momentum, weight_decay=decay, fused=fused)
+    elif config.optimizer == "muon":
+        optimizer = Muon(groups, momentum, decay, fused=fused, capturable=capturable)
     else:
-        optimizer = torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=fused, capturable=capturable)
-    for parameter in (p for group in optimizer.param_groups for p in group["params"]):
-        state = optimizer.state[parameter]
-        if config.optimizer == "adamw":
-            state["step"] = torch.zeros((), device=device if fused else "cpu")
-            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
-        elif config.momentum:
-            state["momentum_buffer"] = torch.zeros_like(parameter)
+        optimizer = torch.optim.AdamW(groups, weight_decay=decay, fused=fused, capturable=capturable)
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            state = optimizer.state[parameter]
+            if config.optimizer == "adamw" or not group.get("matrices", True):
+                state["step"] = torch.zeros((), device=device if fused else "cpu")
+                state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+            elif config.momentum or config.optimizer == "muon":
+                state["momentum_buffer"] = torch.zeros_like(parameter)
     return optimizer
 
 

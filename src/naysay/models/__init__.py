@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from naysay.errors import InputError, unknown
-from naysay.models.convnet import convnet_encoder
+from naysay.models.convnet import convnet_encoder, pooled_resnet_encoder
 from naysay.models.lenet import lenet_encoder
 from naysay.models.resnet import SMALL, resnet18_encoder, small_resnet_encoder
 from naysay.seeds import lent
@@ -61,6 +61,10 @@ def _convnet(shape: Shape, width: int = 32) -> tuple[nn.Module, int]:
     return convnet_encoder(shape[0], width), 4 * width
 
 
+def _pooled_resnet(shape: Shape, width: int = 16) -> tuple[nn.Module, int]:
+    return pooled_resnet_encoder(shape[0], width), 4 * width
+
+
 def _resnet18(shape: Shape) -> tuple[nn.Module, int]:
     return resnet18_encoder(shape[0]), 512
 
@@ -97,6 +101,9 @@ MODELS = {
         ModelRow("mlp", _mlp, 0, "one hidden layer of `hidden` (256) rectified units: 784-256-10 on MNIST"),
         ModelRow("lenet", _lenet, 12, "LeNet-5 with rectified units and max-pooling, for 28 x 28 and 32 x 32"),
         ModelRow("convnet", _convnet, 8, "three convolutions of `width` (32) maps and more: images on a CPU"),
+        ModelRow(
+            "pooled-resnet", _pooled_resnet, 8, "five convolutions of `width` (16) maps and more: images on a CPU"
+        ),
         ModelRow(
             "resnet18", _resnet18, 8, "ResNet-18 with the CIFAR stem (3 x 3, no pooling), for 32 x 32 and 64 x 64"
         ),

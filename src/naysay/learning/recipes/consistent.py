@@ -2,7 +2,8 @@
 
 The teacher looks at a weak view of an image (shifted, flipped); the student at a view that is strong (resized crop,
 colours, cutout) for some images and weak for the others, mixed with another image's. Weak and strong views and a
-teacher are FixMatch's (Sohn et al. 2020).
+teacher are FixMatch's (Sohn et al. 2020). Without an encoder labels are first shared among images whose patches are
+alike (`learning.patches`), or their pixels: as hidden labels are better foreseen (`naysay.augmentation.foresight`).
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from naysay.learning.patches import patch_space
 from naysay.learning.recipe import Recipe, Task
 from naysay.learning.recipes import teaching
 from naysay.learning.recipes.strong import STRONG_DRAWS, StrongView
@@ -46,8 +48,11 @@ class Consistent(teaching.Teaching):
         self.register_buffer("weakly", torch.tensor([options.weak], device=self.x.device), persistent=False)
 
     def first_space(self) -> Tensor:
-        """The encoder's, which the teacher starts from; without one, the pixels."""
-        return F.normalize(self.x.flatten(1).float(), dim=1) if self.config.encoder is None else self.space(1)
+        """The encoder's, which the teacher starts from; without one, of patches or of pixels, as labels say."""
+        if self.config.encoder is not None:
+            return self.space(1)
+        spaces = [patch_space(self.x), F.normalize(self.x.flatten(1).float(), dim=1)]
+        return min(spaces, key=lambda space: self.foresight(space, 1.0)[0])
 
     def draw(self, epoch: int, order: Tensor) -> Tensor:
         """How each image is moved in its weak view, the numbers of its strong one, the cut's place, view and mix."""
@@ -59,8 +64,11 @@ class Consistent(teaching.Teaching):
     def see(self, rows: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
         """Weak views (b, C, H, W), and views of which some are weak and some strong."""
         weak = self.inputs(rows, draws[:, :3].long())
-        weakly = (draws[:, -2] < self.weakly)[:, None, None, None]
-        return weak, torch.where(weakly, weak, self.strong(self, rows, draws[:, 3:-2]))
+        weakly = draws[:, -2] < self.weakly
+        if rows.is_cuda or torch.compiler.is_compiling():  # a compiled or captured step has one shape: all are made
+            return weak, torch.where(weakly[:, None, None, None], weak, self.strong(self, rows, draws[:, 3:-2]))
+        at = (~weakly).nonzero()[:, 0]
+        return weak, weak.index_copy(0, at, self.strong(self, rows[at], draws[at, 3:-2]))
 
 
 ROW = Recipe(

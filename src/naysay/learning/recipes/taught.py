@@ -38,18 +38,9 @@ class Taught(teaching.Teaching):
     def first_space(self) -> Tensor:
         """The rows, by angle or as they are, scaled for weights of gamma 1: as neighbours better foresee labels."""
         spaces = [self.x, F.normalize(self.x, dim=1)]
-        told = [self.foresight(space) for space in spaces]
+        told = [self.foresight(space, "auto", EVENER) for space in spaces]
         best = min((0, 1), key=lambda at: told[at][0])
         return spaces[best] * math.sqrt(told[best][1])
-
-    def foresight(self, space: Tensor) -> tuple[float, float]:
-        """The loss of hidden labels by what neighbours in the space share, 0 where too few could be hidden; gamma."""
-        import naysay  # sharing is a later stage, which this recipe calls when it runs
-
-        known = {"class_shares": self.settings.class_shares, "transition": self.T}
-        usual, seed = naysay.augmentation.Sharing("dms", None, gamma="auto", **known), self.config.seed
-        loss, gamma = naysay.augmentation.foresight(space, self.comp, usual, evener=EVENER, seed=seed)
-        return 0.0 if loss is None else float(loss.value), float(gamma)
 
 
 ROW = Recipe(

@@ -132,6 +132,15 @@ class Teaching(Plain):
         """Unit vectors (n, d) of all instances, before anything is learned."""
         raise NotImplementedError
 
+    def foresight(self, space: Tensor, gamma: float | str, evener: float = 1.0) -> tuple[float, float]:
+        """The loss of hidden labels by what neighbours in the space share, 0 where too few could be hidden; gamma."""
+        import naysay  # sharing is a later stage, which these recipes call when they run
+
+        known = {"class_shares": self.settings.class_shares, "transition": self.T}
+        usual = naysay.augmentation.Sharing("dms", None, gamma=gamma, **known)
+        found = naysay.augmentation.foresight(space, self.comp, usual, evener=evener, seed=self.config.seed)
+        return 0.0 if found[0] is None else float(found[0].value), float(found[1])
+
     def train(self, mode: bool = True) -> Self:
         """The teacher never takes batch statistics."""
         super().train(mode)
