@@ -518,7 +518,9 @@ def test_the_values_of_every_shipped_run_are_accepted(name):
 
 def test_names_of_training_values_and_their_kinds_are_those_of_the_config():
     kinds = {field.name: (field.type,) for field in dataclasses.fields(Config)}
+    kinds["width"] = (int,)  # of the model: an option of it, and no setting of the config
     assert {name: kinds[name] for name in values.TRAINING} == dict(values.TRAINING)
+    assert config({"model": "convnet", "width": 8}) == Config(model="convnet", model_options={"width": 8})
     assert config({"dataset": "digits", "loss": "pc", "seed": 4}) == Config(loss="pc", seed=4)
     assert set(values.EXPERIMENTS) == set(EXPERIMENTS)
 
