@@ -274,6 +274,7 @@ MUTANTS = [
         ("comp, self.judged_by_), X", "comp), X"),
         ("popularity(comp) if given is None and uneven else given", "given"),
         ("features(), class_shares=known, seed=seed).T", "features(), class_shares=known).T"),
+        ("check_random_state(random_state)", "check_random_state(0)", "test_estimators.py -k seed"),
     ),
     *of(
         "estimators/classifier.py",
@@ -282,7 +283,7 @@ MUTANTS = [
             '"batch_size", "learning_rate", "weight_decay")\n        given',
             '"batch_size", "learning_rate")\n        given',
         ),
-        ("recipe=recipe, seed=self.random_state)", "recipe=recipe)"),
+        ("recipe=recipe, seed=self.seed_)", "recipe=recipe)"),
         ('gamma = "auto" if self.gamma is None else self.gamma', 'gamma = "auto"'),
         ('for name in ("scheme", "alpha") if getattr', 'for name in ("scheme",) if getattr'),
         ("class_shares=shares_of(self.classes_, self.class_shares), transition=corrected)", "transition=corrected)"),
@@ -292,7 +293,7 @@ MUTANTS = [
         ("            class_shares=known,\n", "", "test_portfolio.py"),
         ("            budget=self.budget,\n", "", "test_portfolio.py"),
         (
-            "            seed=self.random_state,\n        )\n        self.tried_",
+            "            seed=self.seed_,\n        )\n        self.tried_",
             "        )\n        self.tried_",
             "test_portfolio.py",
         ),

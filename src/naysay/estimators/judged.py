@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from naysay import selection, shares
@@ -28,6 +29,18 @@ def shares_of(classes: NDArray[Any], class_shares: Any) -> Any:
     return [*known.tolist(), 0.0]  # the third class, which stands in for what two are missing, is nobody's
 
 
+def draw_seed(random_state: Any) -> int:
+    """The seed that `random_state` gives, by scikit-learn's contract: a whole number itself, a number drawn from a
+    RandomState, or, for None, from numpy's global one, so that `np.random.seed` decides it.
+    """
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    if random_state is not None and not isinstance(random_state, np.random.RandomState):
+        wanted = "a whole number, None to draw one, or a numpy RandomState"
+        raise InputError(f"random_state must be {wanted}; got {random_state!r}.")
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
 def _named(comp: torch.Tensor) -> Counts:
     """How many labels name each class (K,)."""
     named: Counts = comp.double().sum(0).round().long().numpy()
@@ -46,7 +59,8 @@ class Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     transition: Any
     class_shares: Any
-    random_state: int
+    random_state: Any
+    seed_: int
     classes_: NDArray[Any]
     judged_by_: torch.Tensor | None
     _trained_on: Hashes
@@ -77,8 +91,6 @@ class Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         stated, since who states them expects uneven naming, or if the labels prove it; else uniform. So a grid of class
         shares is judged by one T: by a uniform one popular labels flatter whoever did not state shares.
         """
-        if not isinstance(self.random_state, int | np.integer):
-            raise InputError(f"random_state must be a whole number; got {self.random_state!r}.")
         asked = self.transition
         if isinstance(asked, str):
             if asked not in ("popularity", "estimated"):
@@ -86,7 +98,7 @@ class Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             if len(self.classes_) == 2:  # the third class is named with every label, which is uniform over three
                 self.judged_by_ = None
                 return None
-            known, seed = self.class_shares, self.random_state
+            known, seed = self.class_shares, self.seed_
             estimated = asked == "estimated"
             T = (
                 estimate_transition(comp, features(), class_shares=known, seed=seed).T

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from naysay.decoding import NeighborDecoder, choose_k
 from naysay.errors import InputError
 from naysay.estimators.encoding import encode_for
-from naysay.estimators.judged import FLOATS, Complementary, shares_of
+from naysay.estimators.judged import FLOATS, Complementary, draw_seed, shares_of
 from naysay.estimators.judging import hash_rows
 
 
@@ -21,7 +21,7 @@ class ComplementaryKNeighbors(Complementary):
     n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. transition,
     class_shares: as for `ComplementaryClassifier`; with class shares the likeliest class under them is predicted.
     classes: all classes, when the labels may not name each of them. Equally little named classes are equally probable,
-    and `predict` tells them apart by more neighbours, then by random_state.
+    and `predict` tells them apart by more neighbours, then by random_state, which may be None (see there).
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class ComplementaryKNeighbors(Complementary):
         transition: Any = None,
         class_shares: Any = None,
         classes: Sequence[Any] | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.transition = transition
@@ -45,7 +45,8 @@ class ComplementaryKNeighbors(Complementary):
         comp, self.classes_ = encode_for(X, y, self.classes)
         self._trained_on = hash_rows(X)
         features = torch.from_numpy(np.ascontiguousarray(X))
-        known, seed = shares_of(self.classes_, self.class_shares), self.random_state
+        known, self.seed_ = shares_of(self.classes_, self.class_shares), draw_seed(self.random_state)
+        seed = self.seed_
         T = self._find_transition(comp, lambda: features)
         if isinstance(self.n_neighbors, str) and self.n_neighbors != "auto":
             raise InputError(f'n_neighbors must be a whole number, or "auto" to choose it; got {self.n_neighbors!r}.')
