@@ -361,6 +361,12 @@ def test_two_classes_may_have_a_T_of_two_rows():
     assert model.score(x[400:], named[400:]) == pytest.approx(1, abs=0.1)
     with pytest.raises(InputError, match=r"a row and a column for each of the 2 classes; got \(3, 3\)"):
         ComplementaryKNeighbors(transition=np.full((3, 3), 1 / 3)).fit(x, named)
+    with pytest.raises(
+        InputError, match=r"rows of T must sum to 1; row 0 sums to 0\.4\."
+    ):  # of the two that were given
+        ComplementaryKNeighbors(transition=[[0.2, 0.2], [0.9, 0.1]]).fit(x, named)
+    with pytest.raises(InputError, match=r"T must be a \(K, K\) matrix of numbers, all rows of one length; got"):
+        ComplementaryKNeighbors(transition=[[0.2, 0.8], [1.0]]).fit(x, named)
 
 
 @pytest.mark.parametrize("model", ["auto", "mlp", LogisticRegression()])

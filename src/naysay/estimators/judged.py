@@ -15,7 +15,8 @@ from naysay.estimation import estimate_transition
 from naysay.estimators.encoding import encode
 from naysay.estimators.judging import Hashes, judge
 from naysay.statistics import Counts, above_ceiling
-from naysay.transition import popularity, validate
+from naysay.transition import matrices, popularity, validate
+from naysay.transition.matrices import check_rows
 
 FLOATS = [np.float32, np.float64]  # of rows that are compared: neighbours are found in either
 NUMBERS = [np.float32, np.float64, np.uint8]  # what rows may be without being copied
@@ -51,7 +52,8 @@ def _with_third(T: torch.Tensor) -> torch.Tensor:
     """T (2, 2) of two classes as labels of three have it: half of each label names the third, which nothing is."""
     if T.shape != (2, 2):
         raise InputError(f"transition must have a row and a column for each of the 2 classes; got {tuple(T.shape)}.")
-    return torch.cat([torch.cat([T.double() / 2, torch.full((2, 1), 0.5)], 1), torch.tensor([[0.5, 0.5, 0.0]])])
+    check_rows(T)
+    return torch.cat([torch.cat([T / 2, torch.full((2, 1), 0.5)], 1), torch.tensor([[0.5, 0.5, 0.0]])])
 
 
 class Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -108,7 +110,7 @@ class Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             self.judged_by_ = T
             return T
         if asked is not None and len(self.classes_) == 2:
-            asked = _with_third(torch.as_tensor(asked))
+            asked = _with_third(matrices.read(asked))
         given = None if asked is None else validate(asked, comp.shape[1])
         uneven = len(self.classes_) > 2 and (self.class_shares is not None or bool(above_ceiling(_named(comp)).any()))
         self.judged_by_ = popularity(comp) if given is None and uneven else given
