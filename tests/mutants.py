@@ -103,7 +103,7 @@ MUTANTS = [
         "test_runs.py",
         ("BY_MODELS, seen(found.folds), noise", "BY_MODELS, 1.0, noise"),
         ("BY_MODELS, seen(found.folds), noise, found", "BY_MODELS, seen(found.folds), None, found"),
-        ("noise, found.naming.even)", "noise)"),
+        ("noise, found.naming.even)", "noise)", "test_runs.py -k mixture_judged"),
     ),
     *of("runs/attempt.py", "test_runs.py", ("[by_predictions(predicted, comp, T), *(", "[*(")),
     *of(
