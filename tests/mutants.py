@@ -313,6 +313,8 @@ MUTANTS = [
         ("found.bias.effect_low > found.foresight:", "found.bias.effect_low > 1.0:"),
         ("found.beyond.effect_low > SMALL and", "True and"),
         ("/ usual < AVOIDED).any())", "/ usual < 0).any())"),
+        ("found.beyond.effect_low > HABITS:", "found.beyond.effect_low > 1.0:"),
+        ("proven = found.even is not None and found.even.effect_low > SMALL", "proven = True"),
         ("low, high = min(low, below), max(high, above)", "high = max(high, above)"),
         ("transition.popularity(comp))\n        at,", "None)\n        at,"),
         ("down = min(least * open_to", "down = min(open_to", "test_estimation_accuracy.py -k leaves_open_widens"),

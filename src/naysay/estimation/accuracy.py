@@ -65,6 +65,7 @@ DRAWS = 200  # of T within its errors
 ONE = 0.6827  # the share of a normal distribution within one standard error
 LEAST = 1e-6
 INTERVAL = 2.0  # standard errors from the likeliest noise to the ends of its interval
+HABITS = 0.2  # unevenness of each class's own, which only who knows the classes can count: see `_mistakable`
 AVOIDED = 0.25  # of its popularity, below which a wrong class is avoided as a true one is, and may be taken for it
 TOLD_APART = 0.005  # half a point, by which another reading must change an interval to be worth a word
 ALIKE = "every wrong class is named alike"
@@ -182,12 +183,16 @@ def _mistakable(found: Estimate, comp: Tensor) -> bool:
     """Whether classes may have been taken for one another, and T with them, which then agrees with the mistake.
 
     A class is told by being named hardly ever. It is not where naming is far from even altogether; where wrong classes
-    are named as unevenly, and not by their popularity, as the likely class is avoided; nor where T has items that avoid
-    a wrong class, too.
+    are named as unevenly, and not by their popularity, as the likely class is avoided; where naming is uneven, and
+    clearly in another way for each likely class, which only who knows the classes can count; nor where T has items that
+    avoid a wrong class, too.
     """
     if found.even is not None and found.even.effect_low > MEDIUM:
         return True
     if found.beyond is not None and found.beyond.effect_low > SMALL and found.bias.effect_low > found.foresight:
+        return True
+    proven = found.even is not None and found.even.effect_low > SMALL
+    if proven and found.beyond is not None and found.beyond.effect_low > HABITS:
         return True
     usual = transition.popularity(comp) + torch.eye(len(found.T), dtype=torch.float64)
     return bool(((found.T + torch.eye(len(found.T))) / usual < AVOIDED).any())
