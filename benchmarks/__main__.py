@@ -1,8 +1,9 @@
 """`make bench`: neighbours, propagation, training and engines against peers here; JSON lines in benchmarks/results/.
 
 `python -m benchmarks estimates [...]` instead asks how many estimated accuracies hold the truth (`estimates.py`),
-`python -m benchmarks tables [...]` holds the default against two lines of scikit-learn (`tables.py`), and `python -m
-benchmarks sharing-choices [...]` settings chosen by hidden labels against the paper's (`sharing_choices.py`).
+`python -m benchmarks tables [...]` holds the default against two lines of scikit-learn (`tables.py`), `python -m
+benchmarks hard [...]` asks the same of intervals on hard sets (`hard.py`), and `python -m benchmarks sharing-choices
+[...]` holds settings chosen by hidden labels against the paper's (`sharing_choices.py`).
 """
 
 import subprocess
@@ -21,7 +22,7 @@ STEPS = (
 
 if __name__ == "__main__":
     RESULTS.mkdir(exist_ok=True)
-    alone = sys.argv[1:2] in (["estimates"], ["tables"], ["sharing-choices"])
+    alone = sys.argv[1:2] in (["estimates"], ["tables"], ["hard"], ["sharing-choices"])
     asked = ((f"{sys.argv[1].replace('-', '_')}.py", *sys.argv[2:]),) if alone else STEPS
     for script, *arguments in asked:
         print(f"\n{script}", flush=True)

@@ -14,7 +14,7 @@ from naysay.audit import audit
 from naysay.audit.annotators import tails
 from naysay.errors import InputError
 from naysay.estimation import label_counts
-from naysay.statistics import fit, share
+from naysay.statistics import by_gain, fit, share
 
 
 def drawn(n, T, seed=0, shares=None, n_labels=1):
@@ -72,6 +72,15 @@ def test_chi_square_by_hand():
     tail = math.erfc(math.sqrt(found.chi2 / 2)) + math.sqrt(2 * found.chi2 / math.pi) * math.exp(-found.chi2 / 2)
     assert found.p_value == pytest.approx(tail)
     assert found.effect == pytest.approx(math.sqrt((found.chi2 - 3) / 140))
+
+
+def test_a_gain_in_likelihood_is_a_chi_square_of_the_same_size():
+    observed, expected = np.array([52.0, 48.0, 55.0, 45.0]) * 100, np.full(4, 5000.0)
+    nats = float((observed * np.log(observed / expected)).sum())  # of the likeliest distribution over the even one
+    by_counts, by_likelihood = fit(observed, expected, 3), by_gain(nats, 20_000, 3)
+    for name in ("chi2", "effect", "effect_low", "effect_high"):
+        assert getattr(by_likelihood, name) == pytest.approx(getattr(by_counts, name), rel=0.01)
+    assert by_gain(-5.0, 100, 3).effect == 0
 
 
 @pytest.mark.parametrize("p", [[0.1] * 10, [0.13] * 5 + [0.07] * 5])

@@ -187,7 +187,7 @@ def test_the_json_has_the_keys_that_run_folders_have():
     assert list(plain["neighborhood"]) == [
         *("rows", "labelled", "neighbors", "clear", "told", "foresight", "noise", "noise_everywhere", "random"),
         *("bias", "transition", "class_shares", "errors", "shrinkage", "steps", "gain", "likeliest", "follows", "even"),
-        *("annotators", "agreement", "suspects"),
+        *("annotators", "agreement", "beyond", "suspects"),
     ]
 
 

@@ -13,6 +13,7 @@ import torch
 from naysay import labels, neighbors, transition
 from naysay.audit import audit
 from naysay.audit.annotators import tails
+from naysay.estimation import estimate_transition
 from naysay.estimation.neighborhood import _lift, likely_classes, others_say
 
 
@@ -100,6 +101,17 @@ def test_clean_even_labels_are_not_accused(seed):
     assert near.bias.effect_low < 0.05
     assert advice_of(found, "act") == ""
     assert "Nothing stands in the way" in advice_of(found, "fine")
+
+
+def test_bias_that_popularity_explains_is_not_called_more():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 2000)
+    x = (4 * np.eye(4)[y] + rng.normal(size=(2000, 4))).astype(np.float32)
+    popular = torch.tensor([[4.0, 2.0, 1.0, 1.0]]).repeat(4, 1).fill_diagonal_(0.0).double()
+    for T, more in ((popular / popular.sum(1, keepdim=True), False), (transition.biased(4, "strong"), True)):
+        near = estimate_transition(labels.from_indices(transition.sample(y, T, 1, 0), 4), x)
+        assert near.bias.effect_low > 0.3
+        assert (near.beyond.effect_low > 0.1) == more
 
 
 def test_clean_labels_of_unequal_classes_are_called_unequal_and_not_biased():

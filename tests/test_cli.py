@@ -490,8 +490,19 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     card = json.loads((tmp_path / "encoder" / "encoder.json").read_text())
     assert card["config"]["options"]["network"] == "small"  # there is no GPU
     assert "got both" in naysay(*base, "--minutes", 1, code=2).stderr
-    naysay("pretrain", tmp_path / "photos", "--epochs", 1, "--batch", 24, "--quiet", "--out", tmp_path / "other")
-    assert json.loads((tmp_path / "other" / "encoder.json").read_text())["method"] == "emp"
+    again = ("pretrain", tmp_path / "photos", "--quiet", "--out", tmp_path / "other", "--epochs")
+    naysay(*again, 1)
+    card = json.loads((tmp_path / "other" / "encoder.json").read_text())
+    assert card["method"] == "emp"
+    assert card["config"]["batch_size"] == 24  # its own is 128, and there are 24 images
+    refused = naysay(*again, 2, code=2).stderr
+    assert "it differs in epochs (1, now 2)" in refused
+    assert "resume" not in refused  # which is no flag of the command
+    (tmp_path / "other" / "checkpoint.safetensors").unlink()  # the way out that is named: "remove that file"
+    assert "remove that file to start over" in refused
+    naysay(*again, 2)
+    few = naysay("pretrain", tmp_path / "photos", "--batch", 64, "--out", tmp_path / "few", code=2).stderr
+    assert "got 24 in all. Pass --batch 24 or less" in few
     assert "--seconds must be at least 0; got nan." in naysay(*base, "--seconds", "nan", code=2).stderr
     kept = tmp_path / "encoder" / "checkpoint.safetensors"
     kept.write_bytes(kept.read_bytes()[:-9] + b"something")

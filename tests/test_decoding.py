@@ -44,6 +44,18 @@ def test_k_is_chosen_by_complementary_labels_and_decodes_digits():
     assert torch.allclose(distribution.gather(1, through_T[:, None])[:, 0], distribution.amin(1), atol=1e-6)
 
 
+def test_the_usual_number_of_neighbours_stays_unless_another_is_clearly_better():
+    digits = datasets.load("digits")
+    x = digits.x_train.reshape(len(digits.x_train), -1).astype(np.float32)
+    comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=0), 10)
+    luckiest, estimates = choose_k(x, comp)
+    other = next(k for k in (64, 128, 32) if k != luckiest.k)
+    assert selection.compare(estimates[luckiest.k], estimates[other]).z < 2
+    assert choose_k(x, comp, usual=other)[0].k == other
+    assert choose_k(x, comp, usual=other + 3)[0].k == other  # the nearest of the candidates
+    assert choose_k(x, comp, usual=1024)[0].k != 1024  # too many by far, which labels tell
+
+
 def test_candidates_beyond_the_rows_are_left_out_and_none_left_is_an_error():
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(40, 3, generator=generator)

@@ -14,6 +14,7 @@ import torch
 from naysay import labels, neighbors, selection, transition
 from naysay.errors import InputError
 from naysay.estimation import Votes, by_predictions, estimate_accuracy, estimate_transition, neighborhoods, rejects
+from naysay.estimation.accuracy import _least_of
 from naysay.estimation.noise import Noise, by_likelihood
 from naysay.statistics import Fit
 
@@ -134,6 +135,56 @@ def test_what_cannot_be_told_says_why():
         assert why in told.why_not
     assert "do not follow" in estimate_accuracy(predicted, comp, found, tests=[against]).why_not
     assert "labels this few" in estimate_accuracy(predicted[:8], comp[:8], found).why_not
+
+
+def test_classes_that_may_have_been_taken_for_one_another_tell_no_number():
+    _, T, found = drawn("weak")
+    predicted, comp, _ = new_rows(T)
+    uneven = Fit(900.0, 100, 0.0, 0.3, found.foresight + 0.01, 0.99)
+    avoided = T.clone()
+    avoided[2] = torch.tensor([0.01, 0.29, 0.0, 0.3, 0.2, 0.2])  # a sixth of even naming is what class 0 should have
+    for why, estimate in {
+        "told": found,
+        "popular": replace(found, bias=uneven, beyond=replace(uneven, effect_low=0.09)),
+        "mistaken": replace(found, bias=uneven, beyond=replace(uneven, effect_low=0.11)),
+        "avoided": certain(found, avoided),
+        "even, habits": replace(found, even=replace(uneven, effect_low=0.09), beyond=replace(uneven, effect_low=0.21)),
+        "uneven, habits": replace(
+            found, even=replace(uneven, effect_low=0.11), beyond=replace(uneven, effect_low=0.21)
+        ),
+        "uneven, popular": replace(
+            found, even=replace(uneven, effect_low=0.11), beyond=replace(uneven, effect_low=0.19)
+        ),
+    }.items():
+        told = estimate_accuracy(predicted, comp, estimate)
+        expected = (
+            ""
+            if why in ("told", "popular", "even, habits", "uneven, popular")
+            else "labels this uneven do not tell one class from another"
+        )
+        assert told.why_not == expected, why
+
+
+def test_a_T_that_agrees_with_a_mistake_is_not_believed():
+    """As it was found: items of two classes avoid a third one, are taken for it, and T is counted so."""
+    rng = np.random.default_rng(0)
+    T = torch.tensor(
+        [[0, 38, 38, 24, 1], [38, 0, 24, 38, 1], [38, 1, 0, 24, 38], [38, 1, 38, 0, 24], [38, 24, 38, 1, 0]],
+        dtype=torch.float64,
+    )
+    T /= T.sum(1, keepdim=True)
+    y = rng.integers(0, 5, 2000)
+    x = (2.5 * np.eye(5)[np.array([0, 0, 1, 1, 2])[y]] + rng.normal(size=(2000, 5))).astype(np.float32)
+    comp = labels.from_indices(transition.sample(y, T, 1, 0), 5)
+    graph = neighbors.build(torch.from_numpy(x), 64)
+    found = estimate_transition(comp, graph=graph)
+    shared = torch.zeros(2000, 5)
+    for near in graph.indices.long().unbind(1):
+        shared += comp[near]
+    predicted = shared.argmin(1)
+    assert (predicted.numpy() == y).mean() < 0.3
+    assert selection.ure_accuracy(predicted, comp, found.T).value > 0.7  # which is what was told
+    assert estimate_accuracy(predicted, comp, found).value is None
 
 
 def test_strongly_biased_labels_tell_no_number():
@@ -297,10 +348,20 @@ def test_unevenness_that_a_test_leaves_open_widens_the_interval_by_that_part_of_
     open_to = Fit(20.0, 20, 0.5, 0.0, 0.0, 0.2)
     told = estimate_accuracy(predicted, comp, None, tests=[open_to, replace(open_to, effect_high=0.1)])
     assert told.value == plain.value
-    error = 1 - plain.value  # which may be hit by a part of 0.2 less or more often than it seems
-    assert told.value - told.low == pytest.approx(math.hypot(plain.value - plain.low, error / 0.8 - error))
+    # the error may be hit by a part of 0.2 more often than it seems; and less often by 1.18 times that, as far as the
+    # least of five wrong classes lies below the usual one
+    error = 1 - plain.value
+    rarely = 1 - 0.2 * 1.1798
+    assert told.value - told.low == pytest.approx(math.hypot(plain.value - plain.low, error / rarely - error), abs=1e-4)
     assert told.high - told.value == pytest.approx(math.hypot(plain.high - plain.value, error - error / 1.2))
     assert told.assumes == "every wrong class is named alike and the true one never, to within 20 %"
+
+
+def test_of_many_wrong_classes_a_model_takes_one_that_is_named_least():
+    rng = np.random.default_rng(0)
+    for n in (5, 9, 19):
+        assert _least_of(n) == pytest.approx(-rng.normal(size=(20_000, n)).min(1).mean(), abs=0.03)
+    assert _least_of(2) == 1  # what is left open is left open, however few classes there are
 
 
 @pytest.mark.parametrize(("open_to", "said"), [(0.0044, "to within 0.4 %"), (1e-4, "to within 0.1 %")])
@@ -325,6 +386,21 @@ def test_noise_that_labels_leave_open_widens_the_interval_upwards_alone():
     up = min((plain.value - 0.05) / (1 - 0.05 * K), 1) - plain.value
     assert told.high == pytest.approx(min(told.value + math.hypot(plain.high - plain.value, up), 1))
     assert told.assumes == "every wrong class is named alike, and the true one by at most 5.0 % of the labels"
+
+
+def test_an_interval_holds_what_popularity_says_where_labels_may_go_by_it():
+    even = new_rows(transition.uniform(K), wrong=0.4)
+    plain, told = (estimate_accuracy(*even[:2], None, popular=popular) for popular in (False, True))
+    assert (told.value, told.assumes) == (plain.value, plain.assumes)  # even naming is popularity, too
+    assert (told.low, told.high) == (pytest.approx(plain.low, abs=0.02), pytest.approx(plain.high, abs=0.02))
+    popular = torch.linspace(2, 0.8, K, dtype=torch.float64).repeat(K, 1).fill_diagonal_(0.0)
+    predicted, comp, _ = new_rows(popular / popular.sum(1, keepdim=True), wrong=0.4)
+    predicted[:400] = K - 1  # the class that is named least is the best guess of who goes by even naming
+    told = estimate_accuracy(predicted, comp, None, popular=True, seen=0.8, noise=Noise(0.0, 0.0, 0.01))
+    T = transition.popularity(comp)
+    other = selection.ure_accuracy(predicted, comp, T)
+    assert told.low == pytest.approx(other.value - 1.959964 * other.standard_error)
+    assert told.assumes.startswith("every wrong class is named alike, or as it is popular, and the true one by at most")
 
 
 def test_an_interval_of_more_than_60_points_is_not_told():

@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -360,14 +361,51 @@ def test_two_classes_may_have_a_T_of_two_rows():
     assert model.score(x[400:], named[400:]) == pytest.approx(1, abs=0.1)
     with pytest.raises(InputError, match=r"a row and a column for each of the 2 classes; got \(3, 3\)"):
         ComplementaryKNeighbors(transition=np.full((3, 3), 1 / 3)).fit(x, named)
+    with pytest.raises(
+        InputError, match=r"rows of T must sum to 1; row 0 sums to 0\.4\."
+    ):  # of the two that were given
+        ComplementaryKNeighbors(transition=[[0.2, 0.2], [0.9, 0.1]]).fit(x, named)
+    with pytest.raises(InputError, match=r"T must be a \(K, K\) matrix of numbers, all rows of one length; got"):
+        ComplementaryKNeighbors(transition=[[0.2, 0.8], [1.0]]).fit(x, named)
 
 
 @pytest.mark.parametrize("model", ["auto", "mlp", LogisticRegression()])
-@pytest.mark.parametrize("seed", ["a", None, 1.5])
+@pytest.mark.parametrize("seed", ["a", 1.5])
 def test_a_seed_that_is_no_whole_number_is_refused_in_a_sentence(model, seed):
     x, y = np.eye(3)[np.arange(60) % 3], (np.arange(60) + 1) % 3
-    with pytest.raises(InputError, match=rf"^random_state must be a whole number; got {seed!r}\.$"):
+    with pytest.raises(
+        InputError, match=rf"^random_state must be a whole number, None .* RandomState; got {seed!r}\.$"
+    ):
         ComplementaryClassifier(model=model, random_state=seed).fit(x, y)
+
+
+@pytest.mark.parametrize("model", ["auto", "mlp", RandomForestClassifier(5), "neighbours"])
+def test_no_seed_draws_one_from_numpy_and_keeps_it(model):
+    """As scikit-learn has it: None draws from numpy's global generator, a RandomState from itself, each fit anew."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 3)), rng.integers(0, 4, 60)
+    budget = {"budget": 0.5} if model == "auto" else {"epochs": 1} if model == "mlp" else {}
+
+    def fitted(random_state):
+        if model == "neighbours":
+            return ComplementaryKNeighbors(1, random_state=random_state).fit(x, y)
+        return ComplementaryClassifier(model=model, **budget, random_state=random_state).fit(x, y)
+
+    before = np.random.get_state()
+    try:
+        np.random.seed(7)
+        first, second = fitted(None), fitted(None)
+        np.random.seed(7)
+        again = fitted(None)
+    finally:
+        np.random.set_state(before)
+    assert first.seed_ == again.seed_ == np.random.RandomState(7).randint(2**31 - 1) != second.seed_
+    assert np.array_equal(first.predict_proba(x), again.predict_proba(x))
+    assert np.array_equal(first.predict_proba(x), fitted(first.seed_).predict_proba(x))
+    assert fitted(np.random.RandomState(7)).seed_ == first.seed_
+    if model != "auto":  # in half a second linear models alone are tried, which draw nothing
+        assert not np.array_equal(first.predict_proba(x), second.predict_proba(x))
+    assert first.get_params()["random_state"] is None
 
 
 @pytest.mark.parametrize(("y", "got"), [([2] * 60, "all name class number 2"), ([None] * 60, "there are none")])

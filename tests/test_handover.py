@@ -1,6 +1,7 @@
 """From stage to stage: what one part found is what the next one works with, told by what comes out at the end."""
 
 import dataclasses
+import sys
 
 import numpy as np
 import pytest
@@ -314,14 +315,17 @@ def test_neighbours_decode_by_T_and_by_class_shares_as_the_decoder_does():
     assert (by_T == y).mean() > 0.9 > (bare == y).mean()
 
 
-def test_the_number_of_neighbours_that_is_chosen_hangs_on_what_is_known():
+def test_the_number_of_neighbours_that_is_chosen_hangs_on_what_is_known(monkeypatch):
     x, _, comp = blobs(300, STRONG, seed=2, apart=2.0)
-    chosen = []
-    for known in ({}, {"T": STRONG}, {"class_shares": "even"}):
+    asked = []
+    nearest = sys.modules["naysay.estimators.nearest"]
+    monkeypatch.setattr(nearest, "choose_k", lambda *rows, **known: asked.append(known) or choose_k(*rows, **known))
+    for known in ({"T": None}, {"T": STRONG}, {"class_shares": "even"}):
         named = {"transition": known.get("T"), "class_shares": known.get("class_shares")}
-        chosen.append(ComplementaryKNeighbors(**named, random_state=1).fit(x, comp.numpy()).n_neighbors_)
-        assert chosen[-1] == choose_k(x, comp, seed=1, **known)[0].k
-    assert len(set(chosen)) == 3
+        model = ComplementaryKNeighbors(**named, random_state=1).fit(x, comp.numpy())
+        assert {name: asked[-1][name] for name in known} == known
+        assert (asked[-1]["seed"], asked[-1]["usual"]) == (1, 37)  # half a class of 75
+        assert model.n_neighbors_ == choose_k(x, comp, seed=1, usual=37, **known)[0].k
 
 
 def test_what_neighbours_say_is_turned_into_probabilities_by_T():

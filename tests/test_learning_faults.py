@@ -125,7 +125,9 @@ def test_a_checkpoint_of_another_run_is_refused_by_name(problem, tmp_path, chang
     options = {"T": transition.noisy(transition.uniform(4), 0.1)} if "T" in change else {}
     options |= {"held_out": HeldOut(x, comp)} if "held_out" in change else {}
     other = comp.roll(1, dims=0) if "comp" in change else comp
-    with pytest.raises(InputError, match=f"belongs to another run: it {message}.*Use another folder, or resume=False"):
+    with pytest.raises(
+        InputError, match=f"belongs to another run: it {message}.*Use another folder, or remove that file to start over"
+    ):
         train(config, x + change.get("x", 0), other, folder=tmp_path, **options)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 

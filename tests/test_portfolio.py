@@ -17,6 +17,7 @@ from naysay.portfolio import blend, naming
 from naysay.portfolio.candidates import CANDIDATES, affordable
 from naysay.portfolio.spaces import enter
 from naysay.portfolio.trial import Tried, _part, _unseen
+from naysay.statistics import by_gain
 
 UNIFORM = transition.uniform(4).numpy()
 
@@ -118,6 +119,21 @@ def test_how_labels_come_about_is_found(T, how):
     one = portfolio.fit(x, comp, budget=0.7)
     assert one.naming.how == how
     assert np.abs(one.naming.T - T).sum(1).max() / 2 < 0.1
+
+
+def test_even_naming_is_doubted_before_another_answer_is_trained_by():
+    """Too few labels for a T of their own may be enough to speak against even naming."""
+    T = (1 - np.eye(4)) * np.where(np.roll(np.eye(4), 1, axis=1) > 0, 0.5, 1.0)
+    x, _, comp = labelled(300, T / T.sum(1, keepdims=True), spread=1.5)
+    found = portfolio.fit(x, comp, budget=0.7).naming
+    n_labels, gain = 300, found.losses["uniform"] - found.losses["counted"]
+    assert found.how == "uniform"
+    assert found.even == by_gain(n_labels * gain, n_labels, 8)
+    assert found.even.effect_low > 0.1
+    assert portfolio.fit(*labelled(300, spread=1.5)[::2], budget=0.7).naming.even.effect_low < 0.05
+    popular = np.array([[0, 5, 4, 3], [6, 0, 4, 3], [6, 5, 0, 3], [6, 5, 4, 0]], float)
+    x, _, comp = labelled(600, popular / popular.sum(1, keepdims=True), spread=9.0)
+    assert portfolio.fit(x, comp, budget=0.7).naming.even.df == 3  # popularity has three parameters, and says it best
 
 
 def test_labels_at_random_are_found_and_those_of_nobody_are_not():

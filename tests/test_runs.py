@@ -9,15 +9,19 @@ import torch
 from naysay import labels, neighbors, portfolio, runs, selection, transition
 from naysay.augmentation import Sharing, neighbors_for, share
 from naysay.datasets import Items
+from naysay.datasets.dataset import numbered
 from naysay.errors import InputError
+from naysay.estimation import estimate_accuracy
 from naysay.holdout import prepare, split
 from naysay.learning import Config
+from naysay.reading import Labelled
 from naysay.runs import mixed
-from naysay.runs.attempt import told
+from naysay.runs.attempt import attempt, told
 from naysay.runs.pictures import picture
 from naysay.runs.results import compared, results, verdict
 from naysay.runs.settings import batch_size_for, recommend
 from naysay.selection import Choice, Comparison
+from naysay.statistics import by_gain
 
 
 def quiet(line):
@@ -487,6 +491,43 @@ def test_labels_that_favour_one_wrong_class_of_each_prediction_leave_the_accurac
     assert told(y, even, None, None).value == 1
 
 
+def test_what_models_say_of_even_naming_is_a_test_of_it():
+    y = torch.arange(1200) % 4
+    even = labels.from_indices((y + 1 + torch.arange(1200) // 4 % 3) % 4, 4)
+    against = by_gain(1200 * 0.3**2 / 2, 1200, 3)
+    assert told(y, even, None, None, even=against).why_not == "the labels do not follow the T that the estimate assumes"
+    assert told(y, even, None, None, even=by_gain(1.0, 1200, 3)).value == 1
+    T = transition.uniform(4) * 0.9 + 0.025
+    assert "nothing else shows" in told(y, even, T, None, mixed.BY_MODELS, even=against).why_not  # of another T
+
+
+def test_labels_that_are_popular_rather_than_even_flatter_nobody():
+    """Nothing is learned, and the class that is named least looks right most often: as if it were the commonest one."""
+    rng = np.random.default_rng(0)
+    popular = torch.tensor([[3.0, 2.5, 2.0, 1.5]]).repeat(4, 1).fill_diagonal_(0.0).double()
+    y = torch.from_numpy(rng.integers(4, size=4000))
+    comp = labels.from_indices(transition.sample(y, popular / popular.sum(1, keepdim=True), 1, 3), 4)
+    accuracy = told(torch.full((4000,), 3), comp, None, None)
+    assert estimate_accuracy(torch.full((4000,), 3), comp, None).low > 0.4
+    assert accuracy.low < 0.25 < accuracy.high
+    assert accuracy.assumes.startswith("every wrong class is named alike, or as it is popular, and the true one never")
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_networks_judged_on_a_part_of_the_labels_may_err_less_with_all_of_them(refit):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=400)
+    x = (np.eye(3)[y] + rng.normal(0, 0.4, (400, 3))).astype(np.float32)
+    data = Labelled(Items(numbered(400), x), labels.from_indices((y + rng.integers(1, 3, 400)) % 3, 3), tuple("abc"))
+    settings = runs.Settings(Config(epochs=3), ("none",), refit=refit, held_out=None if refit else 0.5)
+    fitted = runs.fit(data, settings, progress=False, tell=quiet)
+    plain = attempt("none", fitted.chosen.models, fitted.audit.neighborhood).accuracy
+    assert plain.high < 1
+    gains = fitted.seen if refit else 1.0  # what is kept as it was judged has nothing to gain
+    assert 1 - fitted.chosen.accuracy.high == pytest.approx((1 - plain.high) * gains)
+    assert fitted.chosen.accuracy.low == plain.low
+
+
 def test_a_mixture_judged_on_a_part_of_the_labels_may_err_less_by_that_part():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=150)
@@ -497,6 +538,8 @@ def test_a_mixture_judged_on_a_part_of_the_labels_may_err_less_by_that_part():
     noise = mixed.noise_of(found.p, comp)
     plain = told(predicted, comp, None, None, noise=noise)
     kept = mixed.attempts(found, comp, None, None)[-1].accuracy
+    doubted = replace(found, naming=replace(found.naming, even=by_gain(150 * 0.5**2 / 2, 150, 2)))
+    assert "do not follow" in mixed.attempts(doubted, comp, None, None)[-1].accuracy.why_not
     assert plain.high < 1
     assert 1 - kept.high == pytest.approx((1 - plain.high) * mixed.seen(found.folds))
 

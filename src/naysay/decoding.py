@@ -6,6 +6,7 @@ Few neighbours with one label each leave several classes unnamed. Among equals t
 neighbours name least is taken, then one by the seed; where class shares are known, the more common one already leads.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from naysay.seeds import stream
 from naysay.selection import Estimate
 from naysay.shares import Evidence
 
+SURE = 2.0  # standard errors, of one in many candidates: the luckiest of nine is often one above the usual by chance
 KS = tuple(2**power for power in range(2, 11))  # 4, 8, ..., 1024
 MORE = 4  # times as many neighbours are asked where some classes are equally little named
 ROUNDING = 1e-6  # relative: means of float32 labels that are equal on paper differ by less
@@ -125,11 +127,15 @@ def choose_k(
     T: Any = None,
     class_shares: Any = None,
     ks: Sequence[int] = KS,
+    usual: int | None = None,
     held_out: float = 0.1,
     seed: int = 0,
 ) -> tuple[NeighborDecoder, dict[int, Estimate]]:
     """The decoder with the best k of `ks` by the URE of the 0-1 loss on a held-out share, and each k's estimate.
 
+    usual: a number of neighbours that stays, or the nearest of `ks` to it, unless another is better by more than two
+    standard errors of the difference on the same rows (`selection.choose`); None takes the highest estimate, as the
+    paper's baseline does, and with it the luckiest of many that hardly differ.
     The decoder returned holds all rows. Without a T, labels are judged as uniform; where class shares are known, as
     named by their popularity (`transition.popularity`).
     """
@@ -150,4 +156,7 @@ def choose_k(
             predicted[k] = shares.find(named, comp[rows], class_shares, T).posterior(named).argmax(1)
     estimates = {k: selection.ure_accuracy(predicted[k], comp[held], judge) for k in ks}
     best = max(ks, key=lambda k: estimates[k].value)
+    if usual is not None:
+        nearest = min(ks, key=lambda k: abs(math.log(k / usual)))
+        best = selection.choose({k: (estimates[k],) for k in ks}, nearest, enough=SURE).kept
     return NeighborDecoder(features, comp, best, T, class_shares, seed), estimates

@@ -96,13 +96,26 @@ def as_matrix(numbers: Floats) -> Matrix:
 
 def fit(observed: Floats, expected: Floats, df: int) -> Fit:
     """The chi-square test of counts against expected ones of the same shape and sum, where anything is expected."""
-    from scipy.special import chdtrc
-
     there = expected > FEWEST_EXPECTED
     total = float(expected.sum())
     if df < 1 or total <= 0:
         return Fit(0.0, max(df, 0), 1.0, 0.0, 0.0, 0.0)
     chi2 = float((np.square(observed - expected)[there] / expected[there]).sum())
+    return _sized(chi2, df, total)
+
+
+def by_gain(nats: float, total: float, df: int) -> Fit:
+    """The likelihood-ratio test: `total` labels gain so many nats in all under a rival with df parameters more.
+
+    Twice that gain is chi-square by chance, and the effect w is as of counts: a label gains w^2 / 2 nats.
+    """
+    return _sized(max(2 * nats, 0.0), df, total)
+
+
+def _sized(chi2: float, df: int, total: float) -> Fit:
+    """A chi-square of `total` labels with its size."""
+    from scipy.special import chdtrc
+
     # chi-square has mean df + lam and variance 2 (df + 2 lam): those lam within Z95 deviations solve a quadratic
     excess, reach = chi2 - df, Z95 * math.sqrt(max(4 * (chi2 - df) + 4 * Z95**2 + 2 * df, 0.0))
     low, high = excess + 2 * Z95**2 - reach, excess + 2 * Z95**2 + reach

@@ -84,15 +84,18 @@ Force = Annotated[bool, output("--force", None, "Replace what is there already."
 Json = Annotated[bool, output("--json", None, "Print the result as JSON, for machines.")]
 Quiet = Annotated[bool, output("--quiet", None, "Say nothing but the result.")]
 
-# what the library calls what a flag gives; the flag is the same word, but for one
+# what the library calls what a flag gives; the flag is the same word, but for two
 ARGUMENTS = (
     *("id", "label", "features", "ignore", "truth", "labels", "item", "annotator", "options", "classes", "data"),
     *("merge_spelling", "contradictions", "transition", "n_labels", "seed", "scheme", "n_neighbors", "alpha", "gamma"),
     *("rounds", "space", "encoder", "assume", "held_out", "folds", "force", "class_shares", "model", "budget"),
-    "whiten",
+    *("whiten", "batch_size"),
     *("format", "labels_say", "without", "weigh_annotators"),
 )
-FLAGS = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {"n_neighbors": "--neighbors"}
+FLAGS = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {
+    "n_neighbors": "--neighbors",
+    "batch_size": "--batch",
+}
 QUOTED = r"""(?<!\w)(?:'[^']*'|"[^"]*")"""  # what a user wrote: it stays as it is
 ARGUMENT = rf"""(?<![\w/\\.-])({"|".join(FLAGS)})=(?:"([^"]*)"|('[^']*'|\w+(?:\.\w+)*)|)"""  # not in a path
 SPOKEN = re.compile(f"{QUOTED}|{ARGUMENT}")

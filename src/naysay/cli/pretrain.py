@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +27,7 @@ METHOD = "fastsiam, emp, or simsiam; else fastsiam, or emp where there is no GPU
 NETWORK = "resnet18, or small, which has 1/30 of its arithmetic; else small where there is no GPU."
 EPOCHS = "Else the method's own (200, 150, 800), or what ten minutes allow where there is no GPU."
 MINUTES = "Make a new run as long as they allow, in place of --epochs."
-BATCH = "Images in a step; else the method's own (128, 128 and 512)."
+BATCH = "Images in a step; else the method's own (128, 128 and 512), or all where there are fewer."
 SECONDS = "Stop after the epoch in which they run out; call again to go on."
 KNN_EVERY = "Epochs between two looks at kNN accuracy, where the truth is known."
 EMBEDDINGS = "note: for photographs a CPU is better given embeddings of a large model (docs/EMBEDDINGS.md)"
@@ -91,6 +92,9 @@ def pretrain(
             raise InputError(f"--seconds must be at least 0; got {seconds:g}.")
         images, score, about = _images(data, folder, seed)
         config, fit = _settings(method, network, epochs, minutes, batch, seed, on_cpu)
+        fewer = len(images) - len(images) % here.size  # every process takes an equal share of a batch
+        if batch is None and 2 <= fewer < config.batch_size:
+            config = replace(config, batch_size=fewer)
         tell = None if quiet or json else _Teller(here, len(images))
         trained = features.pretrain(
             images,

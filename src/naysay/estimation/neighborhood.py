@@ -82,7 +82,8 @@ class Estimate:
     `gain`: nats by which a label becomes more likely if neighbours are read by T, rather than by popularity alone.
     `likeliest` is the noise by likelihood, which T has on average (`noise.by_likelihood`). `follows` and `even` test
     whether labels come about by T, and by uniform naming (`matrix.rejects`). `annotators`: each one's T. `agreement` of
-    labels with their neighbours' tells whether they are ordinary ones, which say what items are.
+    labels with their neighbours' tells whether they are ordinary ones, which say what items are. `beyond` is the bias
+    that popularity does not explain.
     """
 
     rows: int
@@ -107,6 +108,7 @@ class Estimate:
     even: Fit | None = None
     annotators: tuple[AnnotatorT, ...] = ()
     agreement: Agreement | None = None
+    beyond: Fit | None = None
 
     @property
     def T(self) -> Tensor:
@@ -258,12 +260,13 @@ def ask_neighbors(
         noise=noise,
         noise_everywhere=everywhere,
         random=1 / n_classes,
-        bias=_bias(by_class),
+        bias=_bias(by_class, transition.uniform(n_classes).numpy()),
         class_shares=tuple((np.bincount(likely[reached], minlength=n_classes) / max(int(reached.sum()), 1)).tolist()),
         likeliest=likeliest,
         follows=rejects(group, own, learned["transition"]),
         even=rejects(group, own, transition.uniform(n_classes).numpy()),
         agreement=agreement(graph, counts, asked),
+        beyond=_bias(by_class, transition.popularity(comp).numpy()),
         **learned,
     )
     pointed[rows] = np.where(clear, likely, -1)
@@ -342,9 +345,9 @@ def _diagonal(noise: float, clearly: Floats) -> Floats:
     return diagonal
 
 
-def _bias(by_class: Floats) -> Fit:
-    """How unevenly labels spread over the classes other than the likely one, row by row of (K, K) counts."""
+def _bias(by_class: Floats, usual: Floats) -> Fit:
+    """How unlike T = `usual` labels spread over the classes other than the likely one, row by row of (K, K) counts."""
     n_classes, others = len(by_class), 1 - np.eye(len(by_class))
     off = by_class * others
     totals = off.sum(1, keepdims=True)
-    return fit(off, totals / (n_classes - 1) * others, int((totals > 0).sum()) * (n_classes - 2))
+    return fit(off, totals * usual, int((totals > 0).sum()) * (n_classes - 2))

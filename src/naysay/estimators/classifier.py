@@ -15,7 +15,7 @@ from naysay.augmentation import Sharing, share
 from naysay.bases import Foreign
 from naysay.errors import InputError
 from naysay.estimators.encoding import encode_for
-from naysay.estimators.judged import NUMBERS, Complementary, shares_of
+from naysay.estimators.judged import NUMBERS, Complementary, draw_seed, shares_of
 from naysay.estimators.judging import hash_rows
 from naysay.features import find_space
 from naysay.learning import RECIPES, Config, Predictor, Recipe, configure, train
@@ -50,7 +50,8 @@ class ComplementaryClassifier(Complementary):
     class_shares: how common the classes are, "even" or K shares: labels that favour some classes are corrected by it
     (`naysay.shares`), and are then uniform to the loss. transition: how classes turn into labels, T (K, K),
     "popularity", "estimated" by neighbours, or None: uniform, and found out by "auto". classes: all classes, when the
-    labels may not name each of them.
+    labels may not name each of them. random_state: a seed; None, or a RandomState, draws one at each `fit`, and `seed_`
+    is the one that was used.
 
     Settings of a network, None for their usual values. loss: a name of `naysay.losses.LOSSES` (scl-nl). scheme: how
     labels are shared first (none, rss, rms, dss, dms; usually dms, and none for a classifier of scikit-learn). encoder:
@@ -82,7 +83,7 @@ class ComplementaryClassifier(Complementary):
         learning_rate: float | None = None,
         weight_decay: float | None = None,
         budget: float | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.loss = loss
         self.scheme = scheme
@@ -111,6 +112,7 @@ class ComplementaryClassifier(Complementary):
             self, X, accept_sparse=self._takes_sparse(), allow_nd=True, dtype=NUMBERS, ensure_min_samples=2
         )
         comp, self.classes_ = encode_for(X, y, self.classes)
+        self.seed_ = draw_seed(self.random_state)
         self._trained_on = hash_rows(X)
         self._reducer: Any = None
         ways: dict[str, Callable[[Any, torch.Tensor], Predictor | Mixture]] = {
@@ -136,7 +138,7 @@ class ComplementaryClassifier(Complementary):
 
     def _try_all(self, X: Any, comp: torch.Tensor) -> Mixture:
         """The portfolio's mixture; sparse rows by their first components."""
-        self._reducer = _reducer(X, self.random_state)
+        self._reducer = _reducer(X, self.seed_)
         X = _dense(X, self._reducer)
         T = self._find_transition(comp, lambda: find_space(X, "standardised" if X.ndim == 2 else "raw").features)
         known = shares.read(shares_of(self.classes_, self.class_shares), comp.shape[1])
@@ -148,7 +150,7 @@ class ComplementaryClassifier(Complementary):
             assume="uniform" if two else "auto",
             class_shares=known,
             budget=self.budget,
-            seed=self.random_state,
+            seed=self.seed_,
         )
         self.tried_ = {one.row.name: float(one.loss.mean()) for one in found.tried}
         self.weights_ = {one.row.name: float(w) for one, w in zip(found.tried, found.weights, strict=True) if w > 0}
@@ -171,7 +173,7 @@ class ComplementaryClassifier(Complementary):
         if shares_labels:
             comp, T = self._share(X, comp, T)
         matrix = uniform(comp.shape[1]) if T is None else T
-        fitted = Foreign(self.model).fit(X, comp.double().numpy(), matrix.double().numpy(), self.random_state)
+        fitted = Foreign(self.model).fit(X, comp.double().numpy(), matrix.double().numpy(), self.seed_)
         part = Part("model", enter("as-given", X), fitted, 1.0)
         return Mixture((part,), np.ones(1), np.zeros(comp.shape[1]), tuple(X.shape[1:]))
 
@@ -192,7 +194,7 @@ class ComplementaryClassifier(Complementary):
             given["model"] = self.model
         recipe = self.recipe or Config.recipe
         if recipe not in RECIPES or not RECIPES[recipe].as_given:
-            return Config(**given, recipe=recipe, seed=self.random_state)
+            return Config(**given, recipe=recipe, seed=self.seed_)
         if self.encoder is not None and "encoder" in RECIPES[recipe].unused:
             raise InputError(f"the recipe {recipe} learns rows as they are. Pass the encoder's features as X instead.")
         if callable(self.encoder):
@@ -200,7 +202,7 @@ class ComplementaryClassifier(Complementary):
             raise InputError(f"the recipe {recipe} starts from the weights of an encoder's file; got a {got}.")
         self._refuse_unshared(RECIPES[recipe])
         told = {"class_shares": shares_of(self.classes_, self.class_shares)} if RECIPES[recipe].shares else {}
-        return configure(recipe, **given, **told, encoder=self.encoder, seed=self.random_state)
+        return configure(recipe, **given, **told, encoder=self.encoder, seed=self.seed_)
 
     def _refuse_unshared(self, row: Recipe) -> None:
         """Raise InputError where a setting of sharing would change nothing, as the recipe learns labels as given."""
@@ -216,7 +218,7 @@ class ComplementaryClassifier(Complementary):
         """Where neighbours are looked up."""
         if callable(self.encoder):
             return self.encoder(X)
-        X = _dense(X, _reducer(X, self.random_state))
+        X = _dense(X, _reducer(X, self.seed_))
         return find_space(X, "standardised" if X.ndim == 2 else "raw", self.encoder).features
 
     def _share(self, X: Any, comp: torch.Tensor, T: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -270,7 +272,7 @@ def _reducer(X: Any, seed: int) -> Any:
         return None
     from sklearn.decomposition import TruncatedSVD
 
-    return TruncatedSVD(min(COMPONENTS, X.shape[0] - 1), random_state=seed).fit(X)
+    return TruncatedSVD(min(COMPONENTS, X.shape[0] - 1), random_state=seed % 2**32).fit(X)
 
 
 def _dense(X: Any, reducer: Any) -> Any:

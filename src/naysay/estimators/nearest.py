@@ -8,20 +8,22 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from naysay.augmentation import neighbors_for
 from naysay.decoding import NeighborDecoder, choose_k
 from naysay.errors import InputError
 from naysay.estimators.encoding import encode_for
-from naysay.estimators.judged import FLOATS, Complementary, shares_of
+from naysay.estimators.judged import FLOATS, Complementary, draw_seed, shares_of
 from naysay.estimators.judging import hash_rows
 
 
 class ComplementaryKNeighbors(Complementary):
     """Predicts the class least often named as wrong among the nearest rows; with T, that whose row of T is nearest.
 
-    n_neighbors: a number, or "auto" to choose among 4, 8, ..., 1024 by complementary labels alone. transition,
-    class_shares: as for `ComplementaryClassifier`; with class shares the likeliest class under them is predicted.
+    n_neighbors: a number, or "auto": half a class, at most 64, unless another of 4, 8, ..., 1024 is clearly better by
+    complementary labels alone. transition, class_shares: as for `ComplementaryClassifier`; with class shares the
+    likeliest class under them is predicted.
     classes: all classes, when the labels may not name each of them. Equally little named classes are equally probable,
-    and `predict` tells them apart by more neighbours, then by random_state.
+    and `predict` tells them apart by more neighbours, then by random_state, which may be None (see there).
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class ComplementaryKNeighbors(Complementary):
         transition: Any = None,
         class_shares: Any = None,
         classes: Sequence[Any] | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.transition = transition
@@ -45,12 +47,14 @@ class ComplementaryKNeighbors(Complementary):
         comp, self.classes_ = encode_for(X, y, self.classes)
         self._trained_on = hash_rows(X)
         features = torch.from_numpy(np.ascontiguousarray(X))
-        known, seed = shares_of(self.classes_, self.class_shares), self.random_state
+        known, self.seed_ = shares_of(self.classes_, self.class_shares), draw_seed(self.random_state)
+        seed = self.seed_
         T = self._find_transition(comp, lambda: features)
         if isinstance(self.n_neighbors, str) and self.n_neighbors != "auto":
             raise InputError(f'n_neighbors must be a whole number, or "auto" to choose it; got {self.n_neighbors!r}.')
         if self.n_neighbors == "auto" and len(X) >= 40:
-            self.n_neighbors_ = choose_k(features, comp, T=T, class_shares=known, seed=seed)[0].k
+            usual = neighbors_for("rss", *comp.shape)  # what one step of sharing takes: half a class, at most 64
+            self.n_neighbors_ = choose_k(features, comp, T=T, class_shares=known, usual=usual, seed=seed)[0].k
         else:
             # a tenth is held out to choose k; sets of a few rows have none to spare, and k is then as small as it gets
             self.n_neighbors_ = min(4 if self.n_neighbors == "auto" else int(self.n_neighbors), len(X))

@@ -21,6 +21,8 @@ from naysay.processes import Processes
 
 CHECKPOINT = "checkpoint.safetensors"
 START_OVER = "Remove it to start over."
+# true of the command too, and of pretraining, which have no resume=False
+ANOTHER = "Use another folder, or remove that file to start over in this one."
 FORMAT, BEFORE = "naysay-checkpoint-2", ("naysay-checkpoint-1",)
 
 
@@ -59,7 +61,7 @@ class RunFolder:
         if odd:
             raise InputError(
                 f"{self.checkpoint} does not hold the state of this run: {odd[0]} is missing or of another shape. "
-                "Use another folder, or resume=False to start over in this one."
+                f"{ANOTHER}"
             )
         for name, tensor in state.items():
             tensor.detach().copy_(found[name])
@@ -113,7 +115,4 @@ def refuse_foreign(path: Path, found: Mapping[str, Any], wanted: Mapping[str, An
     others = {name: value for name, value in wanted.items() if name != "config" and found.get(name) != value}
     differ += [f"the {name} ({found.get(name)}, now {value})" for name, value in others.items()]
     if differ:
-        raise InputError(
-            f"{path} belongs to another run: it differs in {', '.join(differ)}. "
-            "Use another folder, or resume=False to start over in this one."
-        )
+        raise InputError(f"{path} belongs to another run: it differs in {', '.join(differ)}. {ANOTHER}")

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from naysay.errors import InputError, intact
 from naysay.learning import records
-from naysay.learning.folder import START_OVER, RunFolder, architecture, load, save
+from naysay.learning.folder import ANOTHER, START_OVER, RunFolder, architecture, load, save
 from naysay.learning.recipe import Figures, Learner
 from naysay.learning.steps import Steps, suited_to
 
@@ -141,8 +141,8 @@ class Run:
         self.history = self.processes.agree(self.history)
         if len(self.history) > self.learner.config.epochs:
             raise InputError(
-                f"{self.folder.path} holds {len(self.history)} epochs of this run and {self.learner.config.epochs} are "
-                "asked for. Use another folder, or resume=False to start over in this one."
+                f"{self.folder.checkpoint} holds {len(self.history)} epochs of this run and "
+                f"{self.learner.config.epochs} are asked for. {ANOTHER}"
             )
         self.processes.copy_first_(state.values())
         with intact(self.folder.checkpoint, START_OVER):

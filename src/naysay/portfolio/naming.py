@@ -18,6 +18,7 @@ import torch
 from naysay import transition
 from naysay.bases.through import Floats, as_floats, own_evidence, softmax
 from naysay.portfolio.blend import loss_of, sharpness
+from naysay.statistics import Fit, by_gain
 
 NOISES = (0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)  # shares of labels at random that are tried
 ROUNDS = 5  # of counting T and training by it
@@ -32,13 +33,15 @@ CrossFit = Callable[[Floats], Floats]  # T -> the probabilities (n, K) of labell
 class Naming:
     """T (K, K), how it was found ("uniform", "popularity", "counted" or "given"), and the loss of each answer tried.
 
-    noise: the share of the labels that T takes to be named at random.
+    noise: the share of the labels that T takes to be named at random. even: the test whether every wrong class is named
+    alike, by what the other answers gain; None where nothing was compared.
     """
 
     T: Floats
     how: str
     losses: dict[str, float]
     noise: float = 0.0
+    even: Fit | None = None
 
 
 def find(comp: Floats, counts: Floats, cross_fit: CrossFit) -> Naming:
@@ -66,7 +69,18 @@ def find(comp: Floats, counts: Floats, cross_fit: CrossFit) -> Naming:
         T, how, p = counted, "counted", after
         losses["counted"] = loss
     noise, T = _noise(p, comp, T, price)
-    return Naming(T, how, losses, noise)
+    return Naming(T, how, losses, noise, _even(losses, float(counts.sum()), n_classes))
+
+
+def _even(losses: dict[str, float], n_labels: float, n_classes: int) -> Fit:
+    """Whether naming is even, against the answer that speaks more clearly against it.
+
+    To be trained by, an answer must gain more than chance gives at its worst; to be doubted, even naming need only lose
+    more than chance gives mostly: what is in between is not trained by, and says that evenness is not so.
+    """
+    parameters = {"popularity": n_classes - 1, "counted": n_classes * (n_classes - 2)}
+    tests = [by_gain(n_labels * (losses["uniform"] - losses[how]), n_labels, df) for how, df in parameters.items()]
+    return max(tests, key=lambda test: test.effect_low)
 
 
 def _noise(p: Floats, comp: Floats, T: Floats, price: float) -> tuple[float, Floats]:

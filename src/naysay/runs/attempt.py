@@ -26,6 +26,7 @@ from naysay.processes import Processes
 from naysay.reading import Oracle
 from naysay.runs.settings import Settings
 from naysay.selection import Estimate
+from naysay.statistics import Fit
 from naysay.transition import invertible
 
 LOOKED_AT = 20_000  # training rows on which each epoch's confidence is measured: more would cost an epoch's time again
@@ -106,10 +107,11 @@ class Attempt:
         return [len(model.ground.part.held_rows) for model in self.models]
 
 
-def attempt(scheme: str, models: Sequence[Model], near: EstimatedT | None) -> Attempt:
+def attempt(scheme: str, models: Sequence[Model], near: EstimatedT | None, seen: float = 1.0) -> Attempt:
     """The scheme of these models, judged by the rows held out from each.
 
-    near: what neighbours say of all labels, by which it is told whether the accuracy can be.
+    near: what neighbours say of all labels, by which it is told whether the accuracy can be. seen: the part of the
+    labels that each of the models saw, where the one that is kept sees all of them.
     """
     named, right, said, T = [], [], [], models[0].ground.judged_by
     for model in models:
@@ -125,7 +127,7 @@ def attempt(scheme: str, models: Sequence[Model], near: EstimatedT | None) -> At
         right.append(selection.ure_accuracy(predicted, held.comp, usable(T)))
         said.append((predicted, held.comp))
     predicted, comp = (torch.cat(parts) for parts in zip(*said, strict=True))
-    accuracy = told(predicted, comp, T, near)
+    accuracy = told(predicted, comp, T, near, seen=seen)
     seconds = sum(model.seconds for model in models)
     return Attempt(scheme, tuple(models), *selection.calibrated_scel(named), selection.pool(right), accuracy, seconds)
 
@@ -138,22 +140,24 @@ def told(
     assumed: str = ASSUMED,
     seen: float = 1.0,
     noise: Noise | None = None,
+    even: Fit | None = None,
 ) -> Accuracy:
     """What may be said of the accuracy of predictions (n,) by labels `comp` (n, K) that come about by T.
 
     near: what neighbours say of all labels, by which it is told whether the accuracy can be; assumed: why it cannot
     where T is not theirs; seen: the part of the labels that the judged models were shown;
-    noise: how much of it labels leave open, where more than neighbours tell it.
+    noise: how much of it labels leave open, where more than neighbours tell it; even: what models say of even naming.
     """
     by_T = near if near is not None and near.told and T is not None and torch.equal(T, near.T) else None
     tested = None if near is None else near.even if by_T is None else near.follows
     if T is not None and by_T is None:  # popularity: what neighbours said tests the T they show, and even naming
         return Accuracy(None, None, math.nan, math.nan, assumed)
     tests = [by_predictions(predicted, comp, T), *([] if tested is None else [tested])]
+    tests += [even] if T is None and even is not None else []
     if noise is None and near is not None and near.told:
         noise = near.likeliest
     noise = noise if by_T is None else None  # in T it is a part of the estimate
-    return estimate_accuracy(predicted, comp, by_T, tests=tests, noise=noise, seen=seen)
+    return estimate_accuracy(predicted, comp, by_T, tests=tests, noise=noise, seen=seen, popular=True)
 
 
 def calibrated(model: Model, sharpness: float) -> Model:

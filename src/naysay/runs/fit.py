@@ -124,7 +124,11 @@ def fit(
             left = len(parts) * len(models) + settings.refit - sum(map(len, models.values()))
             if len(of) == 1 and scheme == settings.schemes[-1] and left:  # the first training waits for torch
                 tell(f"that took {_duration(of[0].seconds)}; about {_duration(of[0].seconds * left)} to go")
-    attempts = tuple(attempt(scheme, of, found.neighborhood) for scheme, of in models.items())
+    part = models[settings.schemes[0]][0].ground.part  # the same for all schemes
+    labelled = int((part.given.sum(1) > 0).sum())
+    seen = labelled / (labelled + len(part.held_rows))
+    of_all = seen if settings.refit else 1.0  # a model that is kept as it was judged gains nothing more
+    attempts = tuple(attempt(scheme, of, found.neighborhood, of_all) for scheme, of in models.items())
     recommended = recommend(settings.schemes, near is not None)
     # machines may round differently, and all must train the same scheme
     choice = processes.agree(selection.choose({one.name: (one.loss, one.estimate) for one in attempts}, recommended))
@@ -136,9 +140,7 @@ def fit(
         kept = train(choice.kept, ground)
     chosen = next(one for one in attempts if one.name == choice.kept)
     kept = calibrated(kept, chosen.sharpness)
-    part, held = models[choice.kept][0].ground.part, torch.cat([held for _, held in parts])
-    labelled = int((part.given.sum(1) > 0).sum())
-    seen = labelled / (labelled + len(part.held_rows))
+    held = torch.cat([held for _, held in parts])
     seconds = time.perf_counter() - started
     return Fitted(settings, found, space, attempts, choice, kept, held, seen, len(parts), seconds, processes.size)
 

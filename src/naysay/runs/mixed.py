@@ -58,7 +58,7 @@ def attempts(
         right = selection.ure_accuracy(predicted, given, usable(judged_by))
         by_labels = selection.summarise("scel", torch.from_numpy(loss))
         noise = noise_of(p, given) if judged_by is None else None  # it is a part of any other T
-        accuracy = told(predicted, given, judged_by, near, BY_MODELS, seen(found.folds), noise)
+        accuracy = told(predicted, given, judged_by, near, BY_MODELS, seen(found.folds), noise, found.naming.even)
         return Attempt(name, (), by_labels, factor, right, accuracy, seconds, weight)
 
     alone = (found.weights > 0).sum() == 1

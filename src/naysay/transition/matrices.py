@@ -126,12 +126,28 @@ def _published() -> dict[str, list[list[float]]]:
 
 def validate(T: Any, n_classes: int | None = None) -> Tensor:
     """`T` as a float64 (K, K) tensor whose rows are known to be distributions."""
-    matrix = torch.as_tensor(T).detach().to(torch.float64) if not isinstance(T, Tensor) else T.to(torch.float64)
+    matrix = read(T)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"T must be a (K, K) matrix, a row per true class; got shape {tuple(matrix.shape)}.")
     if n_classes is not None and len(matrix) != n_classes:
         raise InputError(f"T must have a row and a column per class; got {len(matrix)} rows for {n_classes} classes.")
     check_n_classes(len(matrix))
+    check_rows(matrix)
+    return matrix
+
+
+def read(T: Any) -> Tensor:
+    """What was passed as T as a float64 tensor; refused where it holds no numbers, or rows of different lengths."""
+    if isinstance(T, Tensor):
+        return T.to(torch.float64)
+    try:
+        return torch.as_tensor(T).detach().to(torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"T must be a (K, K) matrix of numbers, all rows of one length; got {T!r}.") from None
+
+
+def check_rows(matrix: Tensor) -> None:
+    """Raise InputError unless the rows (m, K) are distributions."""
     if not bool(torch.isfinite(matrix).all()) or bool((matrix < 0).any()):
         raise InputError(
             "T must hold probabilities, T[y, k] = P(k is named as wrong | true class y); "
@@ -143,7 +159,6 @@ def validate(T: Any, n_classes: int | None = None) -> Tensor:
         turned = bool(((matrix.sum(0) - 1).abs() <= ROW_SUM_TOLERANCE).all())
         way_out = "Its columns do: pass T.T." if turned else "Divide each row by its sum."
         raise InputError(f"rows of T must sum to 1; row {at} sums to {float(sums[at]):.4g}. {way_out}")
-    return matrix
 
 
 def invertible(T: Tensor) -> bool:

@@ -212,10 +212,11 @@ def _checked(task: Task) -> Tensor:
             f"images must be uint8, (n, H, W) or (n, H, W, 1 or 3); got {images.dtype} of shape {tuple(images.shape)}."
         )
     if batch < 2 or len(images) < batch:
-        raise InputError(
-            f"a step takes at least 2 images, and {batch} of them here; got {len(images)} in all. "
-            "Give more images or another batch size."
+        way_out = (
+            "Give more images" if len(images) < 2 else f"Pass batch_size={len(images)} or less, or give more images"
         )
+        what = f"a step takes at least 2 images, and {batch} of them here; got {len(images)} in all"
+        raise InputError(f"{what}. {way_out}.")
     if batch % size:
         raise InputError(
             f"every process takes an equal share of a batch; got a batch of {batch} and {size} processes. "
