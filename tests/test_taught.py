@@ -193,7 +193,13 @@ def test_the_classifier_and_the_command_learn_by_it(tmp_path):
     assert told.exit_code == 0, told.output
     about = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["config"]
     assert (about["recipe"], about["epochs"], about["options"]["class_shares"]) == ("taught", 3, "even")
-    assert "Targets of the student" in (tmp_path / "run" / "report.html").read_text()
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Targets of the student" in page
+    assert "Only the recipe taught was trained" in page
+    assert "Class shares were taken to be even: the recipe taught reads labels by them." in page
+    wrong = CliRunner().invoke(app, f"{asked.replace('taught', 'consistent')} --out {tmp_path}/other".split())
+    assert wrong.exit_code == 2
+    assert "the recipe consistent is for images; got rows of shape (150, 12). Use plain or taught." in wrong.output
 
 
 def test_the_command_trains_as_long_as_the_rows_ask_for_it():

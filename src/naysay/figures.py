@@ -30,7 +30,7 @@ FIGURES = (
     Figure("confidence_seen", "confidence on seen labels", "lower", needs_truth=False),
     Figure("confidence_augmented", "confidence on shared labels", "lower", needs_truth=False),
     Figure("confidence_unseen", "confidence on unseen labels", "lower"),
-    Figure("coverage", "images whose target is sure", needs_truth=False),
+    Figure("coverage", "items whose target is sure", needs_truth=False),
     Figure("agreement", "images that the student takes for their target", needs_truth=False),
     Figure("evenness", "evenness of the targets' classes", needs_truth=False),
     Figure("noise", "own labels that the teacher takes for the class", "lower", needs_truth=False),

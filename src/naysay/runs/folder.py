@@ -27,7 +27,7 @@ from naysay import models, tensors
 from naysay import report as page
 from naysay.datasets.recipe import Columns
 from naysay.errors import InputError, intact
-from naysay.learning import Predictor, as_onnx, environment
+from naysay.learning import Predictor, as_onnx, environment, recipes
 from naysay.learning.rows import as_inputs, input_shape
 from naysay.portfolio import Mixture
 from naysay.reading import Labelled, Oracle
@@ -82,6 +82,7 @@ def write(
 def room(data: Labelled, settings: Settings) -> int:
     """About how many bytes `write` will need, so that a full disk can be told before the work."""
     x, config = as_inputs(data.items.x[:1]), settings.config
+    recipes.refuse_unfit(config, data.items.x)
     if settings.auto:
         weights = MIXED + 8 * len(data.items.x) * (math.prod(x.shape[1:]) + len(data.classes))
     else:

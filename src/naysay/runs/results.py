@@ -7,6 +7,7 @@ from typing import Any
 
 from naysay.audit.advice import doubted, shares_unknown
 from naysay.figures import FIGURES
+from naysay.learning import RECIPES
 from naysay.runs.attempt import Attempt
 from naysay.runs.fit import Fitted
 from naysay.selection import Choice, Comparison
@@ -20,8 +21,11 @@ def verdict(fitted: Fitted) -> str:
     told = fitted.chosen.accuracy.value is not None
     if fitted.settings.auto:
         return " ".join([*mixed(fitted), *caveats(fitted), *by_shares(fitted)])
-    said = [*compared(fitted.choice, len(fitted.held), told), *trained_on(fitted), *caveats(fitted), *by_shares(fitted)]
-    return " ".join(said)
+    if RECIPES[recipe := fitted.settings.config.recipe].shares:  # its one scheme, none, would say the opposite
+        said = [f"Only the recipe {recipe} was trained, so there is nothing to compare it with."]
+    else:
+        said = compared(fitted.choice, len(fitted.held), told)
+    return " ".join([*said, *trained_on(fitted), *caveats(fitted), *by_shares(fitted)])
 
 
 def mixed(fitted: Fitted) -> list[str]:
@@ -82,8 +86,8 @@ def caveats(fitted: Fitted) -> list[str]:
     if settings.encoder is not None:
         return ["An encoder that was pretrained on these very items makes the estimate too high."]
     return (
-        []
-        if settings.apart or settings.auto
+        []  # recipes that share labels themselves look up neighbours among the rows that they train on
+        if settings.apart or settings.auto or RECIPES[settings.config.recipe].shares
         else ["The held-out items had a part in making the space, though their labels had none."]
     )
 
@@ -93,7 +97,9 @@ def by_shares(fitted: Fitted) -> list[str]:
     stated, turned = fitted.settings.sharing.class_shares, fitted.kept.turned
     if stated is not None:
         how = "even" if isinstance(stated, str) else "as stated"
-        did = "nothing is shared, so they changed nothing"
+        its = fitted.settings.config.recipe
+        by_itself = not fitted.settings.auto and RECIPES[its].shares
+        did = f"the recipe {its} reads labels by them" if by_itself else "nothing is shared, so they changed nothing"
         read = "class" if fitted.settings.auto else "least named class"
         did = did if turned is None else f"that gave {percent(turned)} of the items another {read}"
         return [f"Class shares were taken to be {how}: {did}."]

@@ -30,14 +30,20 @@ def build(task: Task) -> Learner:
         of_kind = ", ".join(name for name, other in RECIPES.items() if other.needs_labels == given)
         learns = "a classifier from labels" if row.needs_labels else "an encoder from images alone"
         raise InputError(f"the recipe {row.name} learns {learns}; the recipes that can be used here: {of_kind}.")
-    got = "rows" if task.x.ndim == 2 else "images"
-    if row.takes not in ("", got):
-        fit = [name for name, other in RECIPES.items() if other.needs_labels == given and other.takes in ("", got)]
-        way_out = f" Use {' or '.join(fit)}." if fit else ""
-        raise InputError(
-            f"the recipe {row.name} is for {row.takes}; got {got} of shape {tuple(task.x.shape)}.{way_out}"
-        )
+    refuse_unfit(task.config, task.x)
     return row.build(task)
+
+
+def refuse_unfit(config: Config, x: Any) -> None:
+    """Raise InputError where the config's recipe learns images and x (n, ...) are rows, or the other way round."""
+    row, got = get(config.recipe), "rows" if x.ndim == 2 else "images"
+    if row.takes in ("", got):
+        return
+    fit = [
+        name for name, other in RECIPES.items() if other.needs_labels == row.needs_labels and other.takes in ("", got)
+    ]
+    way_out = f" Use {' or '.join(fit)}." if fit else ""
+    raise InputError(f"the recipe {row.name} is for {row.takes}; got {got} of shape {tuple(x.shape)}.{way_out}")
 
 
 def configure(recipe: str, **changes: Any) -> Config:
