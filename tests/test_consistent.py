@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from recipe_checks import continues, halves_make_the_whole
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
@@ -14,13 +15,12 @@ from naysay import datasets, labels, metrics, shares, transition
 from naysay.cli import app
 from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier
-from naysay.learning import Predictor, Task, configure, recipes, train
+from naysay.learning import Task, configure, recipes, train
 from naysay.learning.patches import patch_space
 from naysay.learning.recipes import counting
 from naysay.learning.recipes.strong import StrongView
 from naysay.learning.recipes.teaching import count_labels, evenness, popularity, strength
 from naysay.learning.views import cut_out
-from naysay.processes import ALONE, Processes
 from naysay.runs import Run
 
 K, SIDE = 5, 12
@@ -207,35 +207,11 @@ def test_it_beats_plain_training_on_the_same_labels(data):
 def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(data, tmp_path, naming):
     x, comp, x_test, _ = data
     config = configure("consistent", **SMALL, class_shares="even", naming=naming)
-    whole = train(config, x, comp, progress=False, device="cpu")
-
-    class Stop(Exception):
-        pass
-
-    def stop(snapshot):
-        if snapshot.epoch == 4:  # after labels were shared again
-            raise Stop
-        return {}
-
-    with pytest.raises(Stop):
-        train(config, x, comp, folder=tmp_path, observers=[stop], progress=False, device="cpu")
-    again = train(config, x, comp, folder=tmp_path, progress=False, device="cpu")
-    assert [epoch["loss"] for epoch in again.history] == [epoch["loss"] for epoch in whole.history]
-    assert torch.equal(again.predictor.logits(x_test), whole.predictor.logits(x_test))
-    kept = Predictor.load(tmp_path / "checkpoint.safetensors")  # the teacher, not the student
-    assert torch.equal(kept.logits(x_test), whole.predictor.logits(x_test))
+    continues(config, x, comp, tmp_path, 4, x_test)  # after labels were shared again
 
 
 def test_the_parts_of_several_processes_make_the_loss_of_one(data):
-    learner, order = build(data, mixup=0.0), torch.arange(10)
-    draws = learner.draw(0, order)
-
-    def loss(processes):
-        learner.processes = processes
-        return learner(order, processes.part(draws))[0]
-
-    halves = [loss(Processes(rank, 2, rank, 2)) for rank in range(2)]
-    torch.testing.assert_close(sum(halves) / 2, loss(ALONE))
+    halves_make_the_whole(build(data, mixup=0.0), epoch=0)
 
 
 def test_every_epoch_tells_coverage_agreement_evenness_and_noise(data):

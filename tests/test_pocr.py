@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from recipe_checks import continues, halves_make_the_whole
 from test_consistent import K, images
 from typer.testing import CliRunner
 
@@ -13,10 +14,9 @@ from naysay import augment, datasets, labels, metrics, transition
 from naysay.cli import app
 from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier
-from naysay.learning import Predictor, Task, configure, recipes, train
+from naysay.learning import Task, configure, recipes, train
 from naysay.learning.recipes.pocr import masks, partial_output
 from naysay.learning.steps import Steps
-from naysay.processes import ALONE, Processes
 
 SMALL = {
     "model": "lenet",
@@ -161,37 +161,13 @@ def test_it_learns_digits_from_one_label_each_and_sees_more_strong_views_as_the_
 
 def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(data, tmp_path):
     x, comp, x_test, _ = data
-    config = configure("pocr", **SMALL)
-    whole = train(config, x, comp, progress=False, device="cpu")
-
-    class Stop(Exception):
-        pass
-
-    def stop(snapshot):
-        if snapshot.epoch == 2:  # while lambda still rises
-            raise Stop
-        return {}
-
-    with pytest.raises(Stop):
-        train(config, x, comp, folder=tmp_path, observers=[stop], progress=False, device="cpu")
-    again = train(config, x, comp, folder=tmp_path, progress=False, device="cpu")
-    assert [epoch["loss"] for epoch in again.history] == [epoch["loss"] for epoch in whole.history]
-    assert torch.equal(again.predictor.logits(x_test), whole.predictor.logits(x_test))
-    kept = Predictor.load(tmp_path / "checkpoint.safetensors")
-    assert torch.equal(kept.logits(x_test), whole.predictor.logits(x_test))
+    continues(configure("pocr", **SMALL), x, comp, tmp_path, 2, x_test)  # while lambda still rises
 
 
 def test_the_parts_of_several_processes_make_the_loss_of_one(data):
-    learner, order = build(data), torch.arange(10)
+    learner = build(data)
     learner.before_epoch(1)
-    draws = learner.draw(1, order)
-
-    def loss(processes):
-        learner.processes = processes
-        return learner(order, processes.part(draws))[0]
-
-    halves = [loss(Processes(rank, 2, rank, 2)) for rank in range(2)]
-    torch.testing.assert_close(sum(halves) / 2, loss(ALONE))
+    halves_make_the_whole(learner, epoch=1)
 
 
 def test_labels_that_are_renewed_are_masked_from_then_on(data):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from recipe_checks import continues, halves_make_the_whole
 from typer.testing import CliRunner
 
 from naysay import ComplementaryClassifier, augment, labels, neighbors, shares, transition
@@ -15,8 +16,8 @@ from naysay.cli import app
 from naysay.cli.fit import training_config
 from naysay.errors import InputError
 from naysay.learning import RECIPES, Task, configure, recipes, train
+from naysay.models import Classifier
 from naysay.portfolio.candidates import CANDIDATES
-from naysay.processes import ALONE, Processes
 
 K = 5
 SMALL = {"epochs": 12, "batch_size": 50, "learning_rate": 3e-3, "model_options": {"hidden": 32}}
@@ -138,31 +139,14 @@ def test_the_teacher_sees_a_row_as_it_is_and_the_student_mixed_with_another():
 def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(tmp_path):
     x, y_true = directions(200, 0)
     comp, config = named(y_true, transition.uniform(K)), configure("taught", **{**SMALL, "epochs": 6}, renewals=1)
-    whole = train(config, x, comp, progress=False, device="cpu")
-
-    def stop(snapshot):
-        if snapshot.epoch == 4:  # after labels were shared again
-            raise KeyboardInterrupt
-        return {}
-
-    with pytest.raises(KeyboardInterrupt):
-        train(config, x, comp, folder=tmp_path, observers=[stop], progress=False, device="cpu")
-    again = train(config, x, comp, folder=tmp_path, progress=False, device="cpu")
-    assert torch.equal(again.predictor.logits(x), whole.predictor.logits(x))
+    continues(config, x, comp, tmp_path, 4, x)  # after labels were shared again
 
 
 def test_the_parts_of_several_processes_make_the_loss_of_one():
     x, y_true = directions(100, 0)
-    learner, order = build(x, named(y_true, transition.uniform(K)), mixup=0.0), torch.arange(10)
+    learner = build(x, named(y_true, transition.uniform(K)), mixup=0.0)
     learner.before_epoch(0)
-    draws = learner.draw(0, order)
-
-    def loss(processes):
-        learner.processes = processes
-        return learner(order, processes.part(draws))[0]
-
-    halves = [loss(Processes(rank, 2, rank, 2)) for rank in range(2)]
-    torch.testing.assert_close(sum(halves) / 2, loss(ALONE))
+    halves_make_the_whole(learner, epoch=0)
 
 
 def test_what_it_is_not_for_is_refused_in_a_sentence():
@@ -225,3 +209,45 @@ def test_in_the_portfolio_it_is_told_class_shares_and_then_needs_no_T():
     by_shares = [few.knowing(known).fit(x.numpy(), comp, each).logits(x.numpy()) for each in (T, other)]
     assert not np.allclose(*by_T)
     assert np.array_equal(*by_shares)
+
+
+def test_the_units_of_columns_change_nothing():
+    x, y_true = directions(100, 0)
+    comp, config = named(y_true, transition.uniform(K)), configure("taught", **{**SMALL, "epochs": 3})
+    usual, tiny = (
+        train(config, rows, comp, progress=False, device="cpu").predictor.logits(rows) for rows in (x, x * 2.0**-70)
+    )
+    torch.testing.assert_close(usual, tiny)
+
+
+def test_a_module_of_ones_own_must_say_its_space_and_stays_trainable():
+    x, y_true = directions(100, 0)
+    comp, config = named(y_true, transition.uniform(K)), configure("taught", **{**SMALL, "epochs": 3})
+    own = torch.nn.Sequential(torch.nn.Linear(12, 8), torch.nn.ReLU(), torch.nn.Linear(8, K))
+    with pytest.raises(InputError, match=r"got a Sequential, which has no \.represent"):
+        train(config, x, comp, model=own, device="cpu")
+    model = Classifier(own[:2], 8, K)
+    train(config, x, comp, model=model, progress=False, device="cpu")
+    assert all(parameter.requires_grad for parameter in model.parameters())
+
+
+def test_settings_that_would_change_nothing_are_refused(tmp_path):
+    x, y_true = directions(60, 0)
+    comp = named(y_true, transition.uniform(K)).argmax(1).numpy()
+    for beside in ({}, {"scheme": "none"}):
+        with pytest.raises(
+            InputError, match=r"alpha=0.3 is for schemes, and the recipe taught shares labels in its own"
+        ):
+            ComplementaryClassifier(recipe="taught", alpha=0.3, **beside).fit(x.numpy(), comp)
+    np.savez(tmp_path / "rows.npz", x=x.numpy(), ids=np.arange(60).astype(str), **{"not": comp})
+    asked = f"fit {tmp_path}/rows.npz --id ids --features x --label not --recipe taught --gamma 5 --out {tmp_path}/run"
+    told = CliRunner().invoke(app, asked.split())
+    assert told.exit_code == 2
+    assert "--gamma is for schemes, and the recipe taught shares labels in its own way" in told.output
+    for wrong, text in (
+        ({"noise": 0.1, "naming": "counted"}, r"noise=0.1 is a part of the T"),
+        ({"memory": float("nan")}, "memory must be above 0; got nan"),
+        ({"trust": float("nan")}, "trust must be at least 0; got nan"),
+    ):
+        with pytest.raises(InputError, match=text):
+            configure("taught", **wrong)

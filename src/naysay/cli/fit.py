@@ -134,6 +134,11 @@ def fit(
     first = training_config(asked, 1)
     usual = ("none",) if RECIPES[first.recipe].as_given else runs.AUTO
     schemes = usual if scheme == "auto" else tuple(part.strip() for part in scheme.lower().split(","))
+    if RECIPES[first.recipe].shares:
+        for name in ("neighbors", "alpha", "gamma"):
+            if asked[name] != NETWORK[name]:
+                itself = f"the recipe {first.recipe} shares labels in its own way"
+                raise InputError(f"--{name} is for schemes, and {itself}. Leave it out.")
     auto = chooses_itself(asked)
     if as_published:
         paper = Sharing()

@@ -107,7 +107,7 @@ class ComplementaryClassifier(Complementary):
         """Train on rows X (n, d), or images (n, H, W[, C]), with complementary labels y (`estimators.encoding`)."""
         kind = self._kind()
         if self.budget is not None and kind != "auto":
-            raise InputError(f"budget={self.budget} is for model='auto', which tries several models. Leave it out.")
+            raise InputError(f"budget={self.budget} is for trying several models, and one is asked for. Leave it out.")
         X = validate_data(
             self, X, accept_sparse=self._takes_sparse(), allow_nd=True, dtype=NUMBERS, ensure_min_samples=2
         )
@@ -192,7 +192,7 @@ class ComplementaryClassifier(Complementary):
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         if isinstance(self.model, str) and self.model != "auto":
             given["model"] = self.model
-        recipe = self.recipe or Config.recipe
+        recipe = Config.recipe if self.recipe is None else self.recipe
         if recipe not in RECIPES or not RECIPES[recipe].as_given:
             return Config(**given, recipe=recipe, seed=self.seed_)
         if self.encoder is not None and "encoder" in RECIPES[recipe].unused:
@@ -210,8 +210,9 @@ class ComplementaryClassifier(Complementary):
             itself = f"the recipe {row.name} shares labels itself, so that the scheme must be none"
             raise InputError(f"{itself}; got {self.scheme}.")
         for name in ("n_neighbors", "alpha", "gamma"):
-            if self.scheme is None and getattr(self, name) is not None:
+            if self.scheme in (None, "none") and getattr(self, name) is not None:
                 why = f"needs scheme= to share labels by, as the recipe {row.name} learns them as given"
+                why = f"is for schemes, and the recipe {row.name} shares labels in its own way" if row.shares else why
                 raise InputError(f"{name}={getattr(self, name)!r} {why}. Leave it out.")
 
     def _features(self, X: Any) -> Any:

@@ -88,7 +88,7 @@ class Normaliser:
         deviation = (squares.sum(0) / count).sqrt()
         if x.dtype == torch.float64:  # the mean has as many bits as the rows from which it is taken away
             return cls(mean, torch.where(deviation > CONSTANT * mean.abs(), deviation, 1).float())
-        return cls(mean.float(), torch.where(deviation > 1e-8 * (1 + mean.abs()), deviation, 1).float())
+        return cls(mean.float(), torch.where(deviation > 1e-8 * mean.abs(), deviation, 1).float())
 
     def __call__(self, x: Tensor) -> Tensor:
         """Raw rows (B, d) or (B, H, W, C) as floats (B, d) or (B, C, H, W), the latter in channels-last memory."""

@@ -76,9 +76,13 @@ class Options:
             raise InputError(f'shared must be a power of at least 0, or "auto"; got {self.shared!r}.')
         if self.naming not in NAMINGS:
             raise unknown("naming", self.naming, NAMINGS)
+        if self.naming == "counted" and self.noise is not None:
+            raise InputError(
+                f'noise={self.noise} is a part of the T that naming="counted" finds. Leave one of them out.'
+            )
         refuse_non_shares(self, "mixup")
         for name in ("trust", "own", "memory"):
-            if getattr(self, name) < 0 or (name == "memory" and self.memory == 0):
+            if not getattr(self, name) >= 0 or (name == "memory" and self.memory == 0):
                 above = "above" if name == "memory" else "at least"
                 raise InputError(f"{name} must be {above} 0; got {getattr(self, name)}.")
 
@@ -112,7 +116,12 @@ class Teaching(Plain):
         self.settings = options
         self.first = min(options.first, self.config.epochs // 3)
         self.student = copy.deepcopy(self.model)
-        self.model.requires_grad_(False)
+        if self.renewed_at() and not hasattr(self.model, "represent"):
+            got = type(self.model).__name__
+            raise InputError(
+                f"the recipe {self.config.recipe} shares labels in the model's own space; got a {got}, which has no "
+                ".represent(x). Wrap its layers as naysay.models.Classifier(encoder, width, n_classes)."
+            )
         n_classes, n, device = self.comp.shape[1], len(self.x), self.x.device
         self.class_shares = shares.read(options.class_shares, n_classes)
         self.step = min(1.0, 1 / (options.memory * max(1, n // self.config.batch_size)))
@@ -123,6 +132,10 @@ class Teaching(Plain):
         # numbers in a tensor, not in the code of a compiled step, which then serves all of them
         strengths = torch.tensor([options.own, options.mixup], device=device)
         self.register_buffer("strengths", strengths, persistent=False)
+
+    def groups(self) -> list[dict[str, Any]]:
+        """The student's parameters; the teacher is never trained."""
+        return [{"params": [parameter for parameter in self.student.parameters() if parameter.requires_grad]}]
 
     def see(self, rows: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
         """What the teacher sees of the rows, and what the student sees, as the model takes them."""
