@@ -235,7 +235,7 @@ def test_the_classifiers_default_is_the_portfolio_and_any_setting_of_a_network_m
     assert set(mixed.weights_) <= set(mixed.tried_)
     network = ComplementaryClassifier(epochs=1).fit(x, comp.argmax(1).numpy())
     assert not isinstance(network.predictor_, portfolio.Mixture)
-    with pytest.raises(InputError, match="budget=3 is for model='auto'"):
+    with pytest.raises(InputError, match="budget=3 is for trying several models, and one is asked for"):
         ComplementaryClassifier(epochs=1, budget=3).fit(x, comp.argmax(1).numpy())
 
 
