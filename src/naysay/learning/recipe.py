@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from naysay.learning.config import Config
 
 Figures = dict[str, Any]
+SURE = 0.95  # what a target's largest entry must be for it to count as covered, in recipes that make targets
 LARGEST = {True: 10**18, False: 10**38}  # of whole and of other numbers: what 64 bits, and float32, can hold
 
 

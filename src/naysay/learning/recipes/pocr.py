@@ -28,9 +28,9 @@ import torch
 from torch import Tensor
 
 from naysay.errors import InputError
-from naysay.learning.recipe import Recipe, Task, refuse_non_numbers
+from naysay.learning.recipe import SURE, Recipe, Task, refuse_non_numbers
 from naysay.learning.recipes.plain import Plain
-from naysay.learning.recipes.strong import STRONG_DRAWS, SURE, StrongView
+from naysay.learning.recipes.strong import STRONG_DRAWS, StrongView
 from naysay.learning.views import checked_view, draw_moves
 from naysay.losses.logspace import log_not
 from naysay.seeds import torch_stream

@@ -16,7 +16,6 @@ from naysay.learning.recipes.plain import Plain
 from naysay.learning.views import DRAWS, View, cut_out, distort
 
 STRONG_DRAWS = DRAWS + 2  # uniform numbers of one strong view: what it does, and where the square is cut out
-SURE = 0.95  # what a target's largest entry must be for it to count as covered
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,9 @@ from torch import Tensor
 
 from naysay import shares, transition
 from naysay.errors import InputError, unknown
-from naysay.learning.recipe import Task, refuse_non_numbers
+from naysay.learning.recipe import SURE, Task, refuse_non_numbers
 from naysay.learning.recipes import counting
 from naysay.learning.recipes.plain import Plain
-from naysay.learning.recipes.strong import SURE
 
 BLOCK = 2048  # instances at a time, where the teacher looks at all of them
 LEAST = 1e-6  # no posterior is taken to be smaller: neighbours do not rule a class out
