@@ -634,6 +634,8 @@ def test_rows_labels_and_held_out_rows_must_belong_together(digits, comp):
         train(FAST, digits.x_train, comp).predictor.logits(torch.rand(3, 64))
     with pytest.raises(InputError, match=r"scheme .dms. shares labels between neighbours and needs features"):
         prepare(digits.x_train, comp, scheme="dms")
+    with pytest.raises(InputError, match="no row has a label to learn from; got 1442 unlabelled rows"):
+        train(FAST, digits.x_train, torch.zeros(1442, 10))
 
 
 def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(tmp_path):

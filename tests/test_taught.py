@@ -1,6 +1,7 @@
 """The recipe taught, for rows: where labels are shared first, what is seen, and that it learns more than plainly."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from naysay.cli import app
 from naysay.cli.fit import training_config
 from naysay.errors import InputError
 from naysay.learning import RECIPES, Task, configure, recipes, train
+from naysay.learning.recipes.teaching import count_labels
 from naysay.models import Classifier
+from naysay.portfolio import trial
 from naysay.portfolio.candidates import CANDIDATES
 
 K = 5
@@ -197,18 +200,44 @@ def test_the_command_trains_as_long_as_the_rows_ask_for_it():
 def test_in_the_portfolio_it_is_told_class_shares_and_then_needs_no_T():
     candidate = next(row for row in CANDIDATES if row.settings == (Network(TAUGHT),))
     known = np.array([0.4, 0.3, 0.1, 0.1, 0.1])
-    (told,) = candidate.knowing(known).settings
+    (told,) = candidate.knowing(known, T_is_known=False).settings
     assert told.config.options["class_shares"] == known.tolist()
-    (plain,) = next(row for row in CANDIDATES if row.name == "network").knowing(known).settings
+    (plain,) = next(row for row in CANDIDATES if row.name == "network").knowing(known, T_is_known=False).settings
     assert plain == Network()
     x, y_true = directions(100, 0)
     comp = named(y_true, transition.uniform(K)).double().numpy()
     T, other = transition.uniform(K).numpy(), transition.biased(K, "strong", seed=0).numpy()
     few = Network(configure("taught", **{**SMALL, "epochs": 3}))
     by_T = [few.fit(x.numpy(), comp, each).logits(x.numpy()) for each in (T, other)]
-    by_shares = [few.knowing(known).fit(x.numpy(), comp, each).logits(x.numpy()) for each in (T, other)]
+    by_shares, by_both = (
+        [few.knowing(known, stated).fit(x.numpy(), comp, each).logits(x.numpy()) for each in (T, other)]
+        for stated in (False, True)
+    )
     assert not np.allclose(*by_T)
-    assert np.array_equal(*by_shares)
+    assert np.array_equal(*by_shares)  # an estimated T is left aside
+    assert not np.allclose(*by_both)  # one that the user states counts beside the shares
+    assert not np.allclose(by_both[0], by_T[0])
+
+
+def test_a_portfolio_is_told_whether_T_was_stated(monkeypatch):
+    seen = []
+    few = Network(configure("taught", **{**SMALL, "epochs": 3}))
+    row = replace(next(row for row in CANDIDATES if row.settings == (Network(TAUGHT),)), settings=(few,), quick=True)
+    monkeypatch.setattr(Network, "fit", lambda self, *args, _fit=Network.fit: seen.append(self) or _fit(self, *args))
+    monkeypatch.setattr(trial, "affordable", lambda *args: ([row], []))
+    x, y_true = directions(100, 0)
+    for T, expected in ((None, False), (transition.uniform(K), True)):
+        seen.clear()
+        trial.fit(x.numpy(), named(y_true, transition.uniform(K)), T=T, class_shares=torch.full((K,), 1 / K))
+        assert {network.T_is_known for network in seen} == {expected}
+
+
+def test_labels_are_counted_by_their_weights_and_a_soft_row_is_one_label():
+    rows = torch.tensor(
+        [[0, 1, 0, 0], [0.5, 0, 0.5, 0], [2 / 3, 1 / 3, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0, 0], [0.91, 0.03, 0.03, 0.03]]
+    )
+    counted = [[0, 1, 0, 0], [1, 0, 1, 0], [2, 1, 0, 0], [2, 3, 0, 0], [0, 0, 0, 0], [0.91, 0.03, 0.03, 0.03]]
+    torch.testing.assert_close(count_labels(rows), torch.tensor(counted))
 
 
 def test_the_units_of_columns_change_nothing():

@@ -88,6 +88,8 @@ def train(
     x, comp = as_inputs(x), labels.validate(comp)
     if len(x) != len(comp):
         raise InputError(f"x and comp must have the same rows; got {len(x)} and {len(comp)}.")
+    if len(comp) and not bool(comp.any()):
+        raise InputError(f"no row has a label to learn from; got {len(comp)} unlabelled rows. Label some.")
     T = None if T is None else transition.validate(T, comp.shape[1])
     held_out = None if held_out is None else _checked(held_out, config, x, comp)
     placed = x.to(processes.device if device is None else device)

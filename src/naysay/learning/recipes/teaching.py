@@ -44,7 +44,8 @@ USUAL_NOISE = 0.03  # of labels whose T is counted, before any is
 LEAST_NOISE, MOST_NOISE = 1e-3, 0.3  # no label rules a class out, and labels as found to say at least something
 UNIT, STRONGEST = 0.065, 0.5  # of shared labels where one own label tells 1 nat, and where it tells nothing
 NAMINGS = ("popularity", "counted")
-LABELS = 32  # an instance's own labels count for at most so many
+LABELS = 32  # of one instance at most: finer parts are no counts
+WHOLE = 1e-3  # by which a number of labels may be off, as rounding leaves it
 
 
 @dataclass(frozen=True)
@@ -294,9 +295,17 @@ class Teaching(Plain):
 
 
 def count_labels(comp: Tensor) -> Tensor:
-    """How often each class is named (n, K), of labels (n, K) whose rows sum to 1: their smallest entry is one label."""
-    one = torch.where(comp > 0, comp, torch.inf).amin(1, keepdim=True).clamp_min(1 / LABELS)
-    return comp / one
+    """How often each class is named (n, K), of labels (n, K) whose rows sum to 1.
+
+    A row of multiples of 1/m is m labels, the fewest that fit and at most LABELS. Any other row, such as one that was
+    smoothed or comes of probabilities, is one label that says several things.
+    """
+    counts, left = comp.clone(), torch.ones_like(comp[:, :1], dtype=torch.bool)
+    for m in range(1, LABELS + 1):
+        whole = (comp * m).round()
+        fits = left & ((comp * m - whole).abs() <= WHOLE).all(1, keepdim=True) & (whole.sum(1, keepdim=True) == m)
+        counts, left = torch.where(fits, whole, counts), left & ~fits
+    return counts
 
 
 def popularity(comp: Tensor, noise: float) -> Tensor:
