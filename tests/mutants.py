@@ -435,7 +435,7 @@ MUTANTS = [
         "learning/recipes/readout.py",
         "test_consistent.py -k read",
         ("SPREAD = 2.0", "SPREAD = 4.0"),
-        ("return turned / turned.square().mean().sqrt()", "return centred / turned.square().mean().sqrt()"),
+        ("return turned / spread", "return centred / spread"),
     ),
     *of(
         "learning/muon.py",
