@@ -51,6 +51,7 @@ RECIPE: Kinds = {
     "own": (float,),
     "noise": (float,),
     "naming": ("popularity", "counted"),
+    "reading": ("neighbours", "linear"),
     "trust": (float,),
     "memory": (float,),
     "weak": (float,),

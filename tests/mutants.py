@@ -426,8 +426,16 @@ MUTANTS = [
         ("(logits + self.offsets).softmax(1)", "logits.softmax(1)"),
         ("if epoch == 0 or epoch in self.renewed_at():", "if epoch == 0:"),
         ("self.class_shares, self.T).posterior(Z)", "None, self.T).posterior(Z)"),
+        ("first = [0.0, 1.0, own if linear else 0.0]", "first = [0.0, 1.0, 0.0]"),
+        ("if epoch or not spaces:", "if not spaces:"),
         ("found = 0.0 if alone else", "found = 0.0 if True else"),
         ("min(STRONGEST, UNIT / math.sqrt(max(nats, UNIT**2)))", "min(STRONGEST, UNIT)"),
+    ),
+    *of(
+        "learning/recipes/readout.py",
+        "test_consistent.py -k read",
+        ("SPREAD = 2.0", "SPREAD = 4.0"),
+        ("return turned / spread", "return centred / spread"),
     ),
     *of(
         "learning/muon.py",

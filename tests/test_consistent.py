@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.special
 import torch
 from recipe_checks import continues, halves_make_the_whole
 from safetensors.torch import save_file
@@ -17,7 +19,7 @@ from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier
 from naysay.learning import Task, configure, recipes, train
 from naysay.learning.patches import patch_space
-from naysay.learning.recipes import counting
+from naysay.learning.recipes import counting, readout
 from naysay.learning.recipes.strong import StrongView
 from naysay.learning.recipes.teaching import count_labels, evenness, popularity, strength
 from naysay.learning.views import cut_out
@@ -176,6 +178,81 @@ def test_with_counted_naming_the_networks_posteriors_are_what_is_shared_and_its_
     torch.testing.assert_close(learner.shared.exp(), p.clamp_min(1e-6))
 
 
+def test_a_linear_reading_minimises_what_it_says():
+    numbers = torch.Generator().manual_seed(0)
+    space, y_true = torch.randn(300, 4, generator=numbers), torch.arange(300) % K
+    space[:, 0] += 2.0 * y_true
+    comp = labels.from_indices(transition.sample(y_true.numpy(), transition.uniform(K), 2, seed=0), K)
+    T, counts, rows = popularity(comp, 0.05), count_labels(comp), readout.evened(space).double()
+    assert rows.square().sum(1).mean() == pytest.approx(4, rel=1e-3)
+    rows = torch.cat([rows, torch.ones(300, 1)], 1).numpy()
+
+    def objective(flat):
+        logits = rows @ flat.reshape(5, K)
+        p = np.exp(logits - logits.max(1, keepdims=True))
+        p /= p.sum(1, keepdims=True)
+        w, b = flat.reshape(5, K)[:-1], flat.reshape(5, K)[-1]
+        return -(counts.numpy() * np.log(p @ T.numpy())).sum() + (4 * (w**2).sum() + (b**2).sum()) / (2 * 2**2)
+
+    best = scipy.optimize.minimize(objective, np.zeros(5 * K), method="BFGS").x.reshape(5, K)
+    wanted = torch.from_numpy(scipy.special.softmax(rows @ best, 1)).float()
+    torch.testing.assert_close(readout.read([space], counts, T), wanted, atol=5e-3, rtol=0)
+
+
+def test_a_linear_reading_neither_sees_units_nor_fails_where_nothing_differs():
+    comp = torch.eye(K)[torch.arange(40) % K]
+    space = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
+    one, other = (readout.read([part], count_labels(comp), popularity(comp, 0.01)) for part in (space, 1e3 * space + 7))
+    torch.testing.assert_close(one, other, atol=5e-3, rtol=0)
+    alike = readout.read([torch.ones(40, 3)], count_labels(comp), popularity(comp, 0.01))
+    torch.testing.assert_close(alike, torch.full((40, K), 1 / K), atol=1e-3, rtol=0)
+
+
+def test_known_class_shares_keep_a_linear_reading_of_few_labels_from_losing_classes(data):
+    x, comp, _, y_true = data
+    even = torch.full((K,), 1 / K, dtype=torch.float64)
+    known, unknown = (
+        readout.read([patch_space(x, 512)], count_labels(comp), popularity(comp, 1e-3), known) for known in (even, None)
+    )
+    assert unknown.mean(0).min() < 0.02
+    rightly = [float(p[range(200), y_true].mean()) for p in (known, counting.aligned(unknown, even))]
+    assert rightly[0] > rightly[1], rightly
+
+
+def test_labels_are_read_by_patches_and_then_in_the_teachers_space_too(data):
+    x, comp, *_ = data
+    learner = recipes.build(Task(configure("consistent", **SMALL, reading="linear", class_shares="even"), x, comp))
+    learner.train()
+    even, patches = torch.full((K,), 1 / K, dtype=torch.float64), patch_space(x, 512)
+    assert patches.shape[1] > patch_space(x).shape[1]
+    for epoch, spaces in ((0, lambda: [patches]), (3, lambda: [patches, learner.space(3)])):
+        learner.before_epoch(epoch)
+        T = popularity(comp, 1e-3)
+        wanted = readout.read(spaces(), learner.counts, T, even)
+        torch.testing.assert_close(wanted.mean(0), torch.full((K,), 1 / K))
+        torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-3, rtol=0)
+
+
+def test_beside_a_linear_reading_own_labels_speak_from_the_first_epoch(data):
+    x, comp, *_ = data
+    learner = recipes.build(Task(configure("consistent", **SMALL, reading="linear", noise=0.05), x, comp))
+    learner.before_epoch(0)
+    got = learner.target(torch.randn(200, K), torch.arange(200))
+    wanted = learner.shared.exp() * popularity(comp, 0.05).float().T[comp.argmax(1)]
+    torch.testing.assert_close(got, wanted / wanted.sum(1, keepdim=True), atol=1e-5, rtol=1e-4)
+    learner.before_epoch(2)
+    torch.testing.assert_close(learner.powers, torch.tensor([1.0, 0.5, 1.0]))
+
+
+def test_with_an_encoder_labels_are_read_in_its_space_alone(data, tmp_path):
+    source = build(data).student.encoder.state_dict()
+    save_file({name: tensor.contiguous() for name, tensor in source.items()}, tmp_path / "encoder.safetensors")
+    learner = build(data, encoder=str(tmp_path / "encoder.safetensors"), reading="linear")
+    learner.before_epoch(3)
+    wanted = readout.read([learner.space(3)], learner.counts, learner.likelihood.exp())
+    torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-4, rtol=1e-3)
+
+
 def test_the_less_a_label_tells_the_more_shared_ones_count():
     by_classes = [strength(transition.uniform(k), None) for k in (3, 10, 20, 1000)]
     assert by_classes == sorted(by_classes)
@@ -203,10 +280,10 @@ def test_it_beats_plain_training_on_the_same_labels(data):
     assert right["consistent"] > right["plain"] + 0.05, right
 
 
-@pytest.mark.parametrize("naming", ["popularity", "counted"])
-def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(data, tmp_path, naming):
+@pytest.mark.parametrize("own", [{}, {"naming": "counted"}, {"reading": "linear"}])
+def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(data, tmp_path, own):
     x, comp, x_test, _ = data
-    config = configure("consistent", **SMALL, class_shares="even", naming=naming)
+    config = configure("consistent", **{**SMALL, "renewals": 5}, class_shares="even", **own)
     continues(config, x, comp, tmp_path, 4, x_test)  # after labels were shared again
 
 
@@ -236,6 +313,8 @@ def test_what_it_cannot_learn_from_is_refused_in_a_sentence(data):
         ({"shared": "car"}, 'shared must be a power of at least 0, or "auto"; got .car.'),
         ({"shared": -0.1}, "shared must be a power of at least 0"),
         ({"naming": "count"}, "unknown naming 'count': did you mean counted"),
+        ({"reading": "lines"}, "unknown reading 'lines': did you mean linear"),
+        ({"reading": "linear", "naming": "counted"}, "both say what S is. Leave one of them out"),
         ({"view": {"sise": 8}}, "unknown setting of a view 'sise'"),
         ({"loss": "fwd"}, "no use for loss"),
     ):

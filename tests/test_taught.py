@@ -17,6 +17,7 @@ from naysay.cli import app
 from naysay.cli.fit import training_config
 from naysay.errors import InputError
 from naysay.learning import RECIPES, Task, configure, recipes, train
+from naysay.learning.recipes import readout
 from naysay.learning.recipes.teaching import count_labels
 from naysay.models import Classifier
 from naysay.portfolio import trial
@@ -107,6 +108,16 @@ def test_a_given_T_reads_what_neighbours_share():
     Z = augment(learner.first_space(), learner.comp, "dms", n_neighbors=None)
     torch.testing.assert_close(learner.shared.exp(), shares.find(Z, learner.comp, None, T).posterior(Z).clamp_min(1e-6))
     torch.testing.assert_close(learner.likelihood.exp(), T.clamp_min(1e-3).float())
+
+
+def test_a_linear_reading_is_of_the_rows_and_then_of_the_teachers_space_too():
+    x, y_true = directions(300, 0)
+    learner = build(x, named(y_true, transition.uniform(K)), reading="linear", renewals=1)
+    for epoch in (0, 6):
+        learner.before_epoch(epoch)
+        spaces = [learner.x, learner.space(6)][: 1 + (epoch > 0)]
+        wanted = readout.read(spaces, learner.counts, learner.likelihood.exp())
+        torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore:gamma=1 does not suit")

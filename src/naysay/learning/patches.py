@@ -19,23 +19,23 @@ from naysay.learning.views import to_float
 
 SIDE = 3  # pixels of a patch, or as many as the image has
 LARGEST = 1024  # numbers of an image before the last turn: fields are made as small as that allows
-KEPT = 128  # numbers of an image in the end
+KEPT = 128  # numbers of an image in the end, unless more are asked for
 FLOOR = 1e-3  # of a patch's variances, in [0, 1]: what is added to each
 SHRINKAGE = 0.1  # of the mean variance of pooled answers: added to each, as in `naysay.features.whiten`
 SAMPLE = 2048  # images whose patches decide the axes
 BLOCK = 1024  # images at a time
 
 
-def patch_space(images: Tensor) -> Tensor:
-    """Unit vectors (n, d) of uint8 images (n, H, W, C), d at most 128; two equal images have the same."""
+def patch_space(images: Tensor, kept: int = KEPT) -> Tensor:
+    """Unit vectors (n, d) of uint8 images (n, H, W, C), d at most `kept`; two equal images have the same."""
     filters, middle = patch_filters(to_float(images[:: -(-len(images) // SAMPLE)]))
     fields = max(1, int((LARGEST / (2 * len(filters))) ** 0.5))
     pooled = torch.cat([answers(to_float(part), filters, middle, fields) for part in torch.split(images, BLOCK)])
     pooled = pooled - pooled.mean(0)
     variances, axes = torch.linalg.eigh((pooled.T @ pooled).double() / len(pooled))
     # the last axes have the most variance; of images that are all alike there is none to divide by
-    scale = (variances.clamp_min(0) + SHRINKAGE * variances[-KEPT:].mean()).clamp_min(1e-12)
-    turn = (axes * scale.rsqrt())[:, -KEPT:]
+    scale = (variances.clamp_min(0) + SHRINKAGE * variances[-kept:].mean()).clamp_min(1e-12)
+    turn = (axes * scale.rsqrt())[:, -kept:]
     return F.normalize(pooled @ turn.to(pooled), dim=1)
 
 

@@ -21,6 +21,8 @@ from naysay.learning.recipes.strong import STRONG_DRAWS, StrongView
 from naysay.learning.views import checked_view, draw_moves
 from naysay.seeds import torch_stream
 
+FITTED = 512  # axes of patches that a linear reading weighs
+
 
 @dataclass(frozen=True)
 class Options(teaching.Options):
@@ -53,6 +55,10 @@ class Consistent(teaching.Teaching):
             return self.space(1)
         spaces = [patch_space(self.x), F.normalize(self.x.flatten(1).float(), dim=1)]
         return min(spaces, key=lambda space: self.foresight(space, 1.0)[0])
+
+    def staying_space(self) -> Tensor | None:
+        """Without an encoder that of patches, with more axes than neighbours are looked up by: weights are fitted."""
+        return patch_space(self.x, FITTED) if self.config.encoder is None else None
 
     def draw(self, epoch: int, order: Tensor) -> Tensor:
         """How each image is moved in its weak view, the numbers of its strong one, the cut's place, view and mix."""

@@ -42,6 +42,10 @@ class Taught(teaching.Teaching):
         best = min((0, 1), key=lambda at: told[at][0])
         return spaces[best] * math.sqrt(told[best][1])
 
+    def staying_space(self) -> Tensor:
+        """The rows, standardised."""
+        return self.x
+
 
 ROW = Recipe(
     "taught",

@@ -11,6 +11,9 @@ Berthelot et al. 2020). The student learns cross entropy to q on what it sees of
 average (Tarvainen and Valpola 2017), and what is kept. The first epochs learn the shared labels alone: q = S.
 Neighbours are looked up again, in the teacher's space, as learning goes on. What is seen, and where neighbours are
 looked up first, the recipes say: `consistent` for images, by weak and strong views, and `taught` for rows of numbers.
+With `reading="linear"` S is not what neighbours share, but what a linear model fitted to all labels says, in the
+teacher's space and in one that stays (`recipes.readout`). It is surer where it is right and less where it is not; as it
+has learned from the teacher's space, a half of each speaks best (a = b = 1/2), and own labels from the first epoch.
 
 T is the caller's, or popularity with one rate of noise: the one that is stated, or how much of the own labels the
 teacher of the epoch before took for the true class. With `naming="counted"` it is counted by a small network in the
@@ -35,7 +38,7 @@ from torch import Tensor
 from naysay import shares, transition
 from naysay.errors import InputError, unknown
 from naysay.learning.recipe import SURE, Task, refuse_non_numbers
-from naysay.learning.recipes import counting
+from naysay.learning.recipes import counting, readout
 from naysay.learning.recipes.plain import Plain
 
 BLOCK = 2048  # instances at a time, where the teacher looks at all of them
@@ -44,6 +47,8 @@ USUAL_NOISE = 0.03  # of labels whose T is counted, before any is
 LEAST_NOISE, MOST_NOISE = 1e-3, 0.3  # no label rules a class out, and labels as found to say at least something
 UNIT, STRONGEST = 0.065, 0.5  # of shared labels where one own label tells 1 nat, and where it tells nothing
 NAMINGS = ("popularity", "counted")
+READINGS = ("neighbours", "linear")
+READ = 0.5  # the power of a linear reading beside the teacher
 LABELS = 32  # of one instance at most: finer parts are no counts
 WHOLE = 1e-3  # by which a number of labels may be off, as rounding leaves it
 
@@ -60,6 +65,7 @@ class Options:
     own: float = 1.0  # the weight of the likelihood of own labels; 0 leaves them out of the targets too
     noise: float | None = None  # how many own labels name the true class; None: as the teacher finds; 0: none at all
     naming: str = "popularity"  # T where none is given: "popularity" with noise, or "counted" by a network in the space
+    reading: str = "neighbours"  # S: of labels that neighbours share, or "linear", of a model fitted to all of them
     memory: float = 1.5  # epochs over which the teacher averages
     mixup: float = 1.0  # how far an instance may be mixed with another: at 1 by up to a half
 
@@ -76,6 +82,10 @@ class Options:
             raise InputError(f'shared must be a power of at least 0, or "auto"; got {self.shared!r}.')
         if self.naming not in NAMINGS:
             raise unknown("naming", self.naming, NAMINGS)
+        if self.reading not in READINGS:
+            raise unknown("reading", self.reading, READINGS)
+        if self.naming == "counted" and self.reading == "linear":
+            raise InputError('naming="counted" and reading="linear" both say what S is. Leave one of them out.')
         if self.naming == "counted" and self.noise is not None:
             raise InputError(
                 f'noise={self.noise} is a part of the T that naming="counted" finds. Leave one of them out.'
@@ -116,6 +126,7 @@ class Teaching(Plain):
         self.settings = options
         self.first = min(options.first, self.config.epochs // 3)
         self.student = copy.deepcopy(self.model)
+        self.staying: Tensor | None = None
         if self.renewed_at() and not hasattr(self.model, "represent"):
             got = type(self.model).__name__
             raise InputError(
@@ -145,6 +156,10 @@ class Teaching(Plain):
         """Unit vectors (n, d) of all instances, before anything is learned."""
         raise NotImplementedError
 
+    def staying_space(self) -> Tensor | None:
+        """Vectors (n, d) of all instances that no training changes, read beside the teacher's; None: there are none."""
+        return None
+
     def foresight(self, space: Tensor, gamma: float | str, evener: float = 1.0) -> tuple[float, float]:
         """The loss of hidden labels by what neighbours in the space share, 0 where too few could be hidden; gamma."""
         import naysay  # sharing is a later stage, which these recipes call when they run
@@ -162,16 +177,19 @@ class Teaching(Plain):
 
     def before_epoch(self, epoch: int) -> None:
         """Share labels again where it is time; put the targets' powers, offsets and T in place."""
-        options = self.settings
-        if epoch == 0 or epoch in self.renewed_at():
-            self.renew(self.space(epoch))
-        if epoch == self.first:
-            self.move_teacher(1.0)
+        options, linear = self.settings, self.settings.reading == "linear"
         alone = epoch < self.first
         self.learn_from_last_epoch(alone)
-        own = float(options.own > 0)
-        shared = strength(self.likelihood.exp(), self.class_shares) if options.shared == "auto" else options.shared
-        self.powers.copy_(torch.tensor([0.0, 1.0, 0.0] if alone else [options.trust, shared, own]))
+        if epoch == 0 or epoch in self.renewed_at():
+            self.read(epoch) if linear else self.renew(self.space(epoch))
+        if epoch == self.first:
+            self.move_teacher(1.0)
+        own, shared = float(options.own > 0), options.shared
+        if shared == "auto":
+            shared = READ if linear else strength(self.likelihood.exp(), self.class_shares)
+        # neighbours share an instance's own labels too; a linear model has only learned from them
+        first = [0.0, 1.0, own if linear else 0.0]
+        self.powers.copy_(torch.tensor(first if alone else [options.trust, shared, own]))
         self.met.zero_(), self.named.zero_()
 
     def learn_from_last_epoch(self, alone: bool) -> None:
@@ -233,6 +251,17 @@ class Teaching(Plain):
             warnings.filterwarnings("ignore", message="gamma=1 does not suit")
             Z = naysay.augment(space, self.comp, "dms", n_neighbors=None).to(self.x.device)
         posterior = shares.find(Z, self.comp, self.class_shares, self.T).posterior(Z)
+        self.shared.copy_(posterior.clamp_min(LEAST).log())
+        self.processes.copy_first_([self.shared])
+
+    def read(self, epoch: int) -> None:
+        """Fit a linear model to the labels: in the space that stays and, once it has learned, in the teacher's."""
+        if self.staying is None:
+            self.staying = self.staying_space()
+        spaces = [] if self.staying is None else [self.staying]
+        if epoch or not spaces:
+            spaces.append(self.space(epoch))
+        posterior = readout.read(spaces, self.counts, self.likelihood.exp(), self.class_shares)
         self.shared.copy_(posterior.clamp_min(LEAST).log())
         self.processes.copy_first_([self.shared])
 
