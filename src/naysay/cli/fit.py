@@ -230,7 +230,7 @@ def usual_recipe(asked: Mapping[str, Any], gpu: bool | None = None) -> str | Non
     if asked["model"] is not None or any(asked[name] != NETWORK[name] for name in OF_PLAIN):
         return None
     # features of one's own (.npy) are no network to begin with, and the small network is not what won
-    if not _is_trained(encoder) or not _is_large(Path(encoder)):
+    if encoder is None or not _is_trained(encoder) or not _is_large(Path(encoder)):
         return None
     if gpu is None:
         import torch
@@ -240,8 +240,10 @@ def usual_recipe(asked: Mapping[str, Any], gpu: bool | None = None) -> str | Non
 
 
 def _is_trained(encoder: Path | None) -> bool:
-    """Whether --encoder names a trained one, as `naysay.features.is_encoder` says, for which help does not wait."""
-    return encoder is not None and Path(encoder).suffix.lower() == ".safetensors"
+    """Whether --encoder names a trained one, and not features that are made already."""
+    from naysay.features import is_encoder
+
+    return is_encoder(encoder)
 
 
 def _is_large(encoder: Path) -> bool:

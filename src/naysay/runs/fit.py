@@ -99,7 +99,7 @@ def fit(
         settings.space,
         encoder or settings.encoder,
         columns=data.items.features,
-        ahead=lambda seconds: tell(f"features of images: about {_duration(seconds)} to go"),
+        ahead=_ahead(tell),
     )
     tell(f"auditing {len(data.comp):,} items with {len(data.classes)} classes; neighbours by {space.about}")
     found = audit(
@@ -173,7 +173,7 @@ def _mixed(
     """The run whose model is a mixture of what the portfolio holds."""
     if encoder is not None:
         data = replace(data, items=replace(data.items, x=space.features))
-        oracle = None if oracle is None else oracle.through(encoder, space.features)
+        oracle = None if oracle is None else oracle.through(partial(encoder, ahead=_ahead(tell)), space.features)
     tried = mixed.try_all(data, settings, near, tell)
     by_neighbors = near is not None and settings.assume != "uniform"
     judged_by = near.T if near is not None and by_neighbors else mixed.named_by(tried)
@@ -199,6 +199,11 @@ def _encoder(data: Labelled, settings: Settings, tell: Tell) -> Frozen | None:
     tell(f"models learn what {encoder.name} makes of the images, {encoder.width} numbers each, and not their pixels")
     tell(f"of {images} it is computed once and kept in {store.folder() / 'features'}")
     return encoder
+
+
+def _ahead(tell: Tell) -> Callable[[float], None]:
+    """Tells how long an encoder will still take."""
+    return lambda seconds: tell(f"features of images: about {_duration(seconds)} to go")
 
 
 def _parts(comp: Tensor, settings: Settings) -> list[tuple[Tensor, Tensor]]:
