@@ -34,7 +34,7 @@ ROWS = (
         "CIFAR10, three of people's (paper) or of their matrix (ours)",
         "clcifar10",
         "clcifar10-simulated",
-        "human matrix, 3, own labels left out",
+        "human matrix, 3, T counted",
         "CIFAR10, full supervision",
     ),
     Row(

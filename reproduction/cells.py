@@ -78,6 +78,11 @@ class Cell:
         return None if self.paper is None else self.paper.mean
 
     @property
+    def beside(self) -> str:
+        """What it is compared with, in a word: the "paper", or a "goal" of ours."""
+        return "goal" if self.paper and self.paper.goal else "paper"
+
+    @property
     def spread(self) -> float | None:
         """The standard deviation of a run: ours, else the paper's, None where neither is known."""
         return self.sd if self.sd is not None else self.paper.sd if self.paper else None

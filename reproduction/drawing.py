@@ -131,7 +131,7 @@ def _dot_panel(axes: "Axes", title: str, cells: Sequence[tuple[str, Cell]]) -> N
     for at, (_, cell) in enumerate(cells):
         if cell.published is not None:
             stroke: Style = {"markersize": 13, "markeredgewidth": 2.2}
-            axes.plot([cell.published * 100], [at], "|", color=COLOURS[1], label="paper", **stroke)
+            axes.plot([cell.published * 100], [at], "|", color=COLOURS[1], label=cell.beside, **stroke)
         if cell.mean is None:
             continue
         if cell.sd:

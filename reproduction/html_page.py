@@ -51,7 +51,9 @@ def _columns(section: Section) -> list[Column]:
         name = section.title or words.figure(first.figure)
         columns.append(Column(name, digits=digits, better=better, note="ours; ± one sd over seeds", needs_truth=True))
         if section.compared:
-            columns.append(Column(f"{name}, paper", digits=2, better=better, note="as published", needs_truth=True))
+            told = "as published" if section.beside == "paper" else "to be reached"
+            theirs = Column(f"{name}, {section.beside}", digits=2, better=better, note=told, needs_truth=True)
+            columns.append(theirs)
             note = "in points; ± its standard error"
             columns.append(Column(f"{name}, difference", digits=2, better="", note=note, needs_truth=True))
     return columns
@@ -79,7 +81,7 @@ def _method(name: str, shown: Sequence[Section], notes: Sequence[str]) -> Method
 def _drawn(spec: Spec, shown: Sequence[Section]) -> tuple[str, ...]:
     """Of a table's first section that has published values, ours and theirs are drawn as dots too."""
     first = next((section for section in shown if section.compared), None)
-    return () if first is None or spec.kind != "table" else (first.title, f"{first.title}, paper")
+    return () if first is None or spec.kind != "table" else (first.title, f"{first.title}, {first.beside}")
 
 
 def _charts(plot: Plot) -> list[Curves]:

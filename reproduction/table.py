@@ -34,6 +34,11 @@ class Section:
         """Whether any of its cells has a published value."""
         return any(cell.published is not None for _, cells in self.rows for cell in cells)
 
+    @property
+    def beside(self) -> str:
+        """What its cells are compared with: the "paper", or "goal"s."""
+        return next((cell.beside for _, cells in self.rows for cell in cells if cell.published is not None), "paper")
+
 
 def sections(spec: Spec, cells: Sequence[Cell]) -> list[Section]:
     """The cells of the spec in sections, all of them, with or without records."""
@@ -58,8 +63,7 @@ def head(section: Section) -> list[str]:
     first = section.rows[0][1]
     if len(first) > 1:
         return ["", *(f"{words.figure(cell.figure)}, %" for cell in first), "marks"]
-    goal = any(cell.paper and cell.paper.goal for _, cells in section.rows for cell in cells)
-    theirs = [f"{'goal' if goal else 'paper'}, %", "difference", "verdict"] if section.compared else []
+    theirs = [f"{section.beside}, %", "difference", "verdict"] if section.compared else []
     return ["", "ours, %", *theirs, "marks"]
 
 

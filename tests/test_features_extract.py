@@ -92,6 +92,23 @@ def test_images_come_in_grey_mirrored_as_tensors_or_from_a_mapped_file(tmp_path,
     assert np.array_equal(extract(encoder, grey[:, ::-1][:, ::-1], cache=False), expected)
 
 
+def test_bf16_counts_on_a_cpu_too_and_moves_features_by_its_rounding(images):
+    encoder = Counting()
+    exact = extract(encoder, images, cache=False)
+    rounded = extract(encoder, images, cache=False, precision="bf16")
+    assert rounded.dtype == np.float32
+    assert not np.array_equal(rounded, exact)
+    assert np.allclose(rounded, exact, atol=2**-7 * np.abs(exact).max())
+
+
+def test_a_module_on_a_cpu_gets_few_images_at_a_time():
+    sizes = []
+    encoder = Counting()
+    encoder.register_forward_pre_hook(lambda module, args: sizes.append(len(args[0])))
+    extract(encoder, np.zeros((70, 32, 32, 3), np.uint8), cache=False)
+    assert sizes == [64, 6]
+
+
 def test_rows_of_numbers_go_through_a_module_as_they_are():
     rows = np.random.default_rng(0).normal(size=(6, 3))
     assert np.array_equal(extract(nn.Flatten(), rows, cache=False), rows.astype(np.float32))

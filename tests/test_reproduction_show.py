@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from naysay.engine import Ledger
-from reproduction import NAMES, beside, drawing, get, markdown_page, standing, versions, wanted, words
+from reproduction import NAMES, beside, drawing, get, html_page, markdown_page, standing, versions, wanted, words
 from reproduction.cells import cells, landed, orders
 from reproduction.command import app
 from reproduction.pictures import Dots, picture
@@ -693,6 +693,18 @@ def test_the_recipe_stands_beside_the_papers_best_our_reproduction_and_full_supe
     people = next(row for row in beside.lines(tables) if "people's" in row[0])
     assert people[1] == "78.68"
     assert beside.lines({name: cells(get(name), []) for name in NAMES}) == []
+
+
+@pytest.mark.parametrize(("name", "word"), [("tab-main", "paper"), ("tab-recipe", "goal")])
+def test_goals_of_ours_are_not_called_the_papers_in_picture_table_or_page(name, word):
+    spec, records = get(name), read(ROOT / "results")
+    its = cells(spec, records)
+    legend = drawing._dots(spec, picture(spec, its)).legends[0]
+    assert {"paper", "goal"} & {text.get_text() for text in legend.get_texts()} == {word}
+    compared = [section for section in sections(spec, its) if section.compared]
+    assert {section.beside for section in compared} == {word}
+    titles = {column.name for section in compared for column in html_page._columns(section)}
+    assert any(title.endswith(f", {word}") for title in titles)
 
 
 def test_every_remark_is_on_a_row_that_exists_and_its_evidence_is_there():

@@ -31,16 +31,17 @@ from naysay.words import count
 AGAIN = "Fetch it again."
 
 
-def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: str = "bf16") -> Tensor:
+def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: str = "auto") -> Tensor:
     """The representations (n, d) float32 of uint8 images (n, H, W, C), computed and left where the encoder is.
 
     Images are normalised as in pretraining; rows of numbers (n, d) go in as they are. The encoder comes back in the
-    mode it was in. `precision` bf16 counts on a GPU only.
+    mode it was in. precision: "float32", "bf16", or "auto": bf16 on a GPU and float32 elsewhere.
     """
     weights = weights_of(encoder)
     dtype = weights.dtype if weights.is_floating_point() else torch.float32
-    mixed = precision == "bf16" and weights.device.type == "cuda"
-    rounding = torch.autocast("cuda", torch.bfloat16) if mixed else contextlib.nullcontext()
+    kind = weights.device.type
+    mixed = precision == "bf16" or (precision == "auto" and kind == "cuda")
+    rounding = torch.autocast(kind, torch.bfloat16) if mixed else contextlib.nullcontext()
     out = []
     with _eval_mode(encoder), torch.no_grad(), rounding:
         for start in range(0, len(images), batch):

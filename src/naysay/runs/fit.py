@@ -202,8 +202,13 @@ def _encoder(data: Labelled, settings: Settings, tell: Tell) -> Frozen | None:
 
 
 def _ahead(tell: Tell) -> Callable[[float], None]:
-    """Tells how long an encoder will still take."""
-    return lambda seconds: tell(f"features of images: about {_duration(seconds)} to go")
+    """Tells how long an encoder will still take, where that is worth telling."""
+
+    def told(seconds: float) -> None:
+        if seconds >= WORTH_TELLING:
+            tell(f"features of images: about {_duration(seconds)} to go")
+
+    return told
 
 
 def _parts(comp: Tensor, settings: Settings) -> list[tuple[Tensor, Tensor]]:
