@@ -96,6 +96,33 @@ MUTANTS = [
         ("return self.predictor.decode(logits),", "return logits.argmax(1),"),
     ),
     *of("runs/results.py", "test_runs.py", ('gains["scel"].z >= DOUBT', 'gains["scel"].z > -DOUBT')),
+    *of(
+        "runs/fit.py",
+        "test_frozen.py",
+        ("items=replace(data.items, x=space.features))", "items=data.items)"),
+        ("oracle.through(partial(encoder, ahead=_ahead(tell)), space.features)", "oracle"),
+        ("data.items.x if self.encoder is None else self.space.features", "data.items.x"),
+        ("    refuse_table(data.items.x)\n", ""),
+    ),
+    *of(
+        "runs/folder.py",
+        "test_frozen.py",
+        ("    if encoder.hash != wanted:", "    if False:"),
+        ("and list(shape) == [encoder.width]", ""),
+        ("return x if self.encoder is None else self.encoder(x)", "return x"),
+    ),
+    *of(
+        "features/frozen.py", "test_frozen.py", ("with_channels(as_numbers(images), self.module)", "as_numbers(images)")
+    ),
+    *of("features/extract.py", "test_frozen.py", ("(len(images) / size - 1)", "(len(images) / size)")),
+    *of(
+        "cli/fit.py",
+        "test_frozen.py",
+        ('if name != "encoder" or not _is_trained(asked["encoder"])]', 'if name != "encoder"]'),
+        ("begins or chooses_itself(asked):", "chooses_itself(asked):"),
+    ),
+    *of("cli/ask.py", "test_frozen.py", ("known, trained.rows(x), n)", "known, x, n)")),
+    *of("estimators/classifier.py", "test_frozen.py", ('given == ["encoder"] and _is_file', "_is_file")),
     *of("runs/fit.py", "test_foresee.py", ("len(settings.schemes) + settings.refit)", "len(settings.schemes))")),
     *of("learning/foresee.py", "test_foresee.py", ("size / few / processes.size", "size / few")),
     *of(

@@ -93,14 +93,14 @@ def test_flips_of_a_table_are_refused_before_anything_is_trained(tmp_path):
     [
         ({"encoder": "weights.safetensors"}, True, "consistent"),
         ({"encoder": "weights.safetensors", "epochs": 5, "held_out": 0.2}, True, "consistent"),
-        ({"encoder": "weights.safetensors"}, False, "plain"),
-        ({}, True, "plain"),
-        ({"encoder": "mine.npy"}, True, "plain"),  # features of one's own
-        ({"encoder": "small.safetensors"}, True, "plain"),  # the small network
-        ({"encoder": "weights.safetensors", "as_published": True}, True, "plain"),
-        ({"encoder": "weights.safetensors", "scheme": "dms"}, True, "plain"),
-        ({"encoder": "weights.safetensors", "model": "lenet"}, True, "plain"),
-        ({"encoder": "weights.safetensors", "config": "settings.toml"}, True, "plain"),
+        ({"encoder": "weights.safetensors"}, False, None),
+        ({}, True, None),
+        ({"encoder": "mine.npy"}, True, None),  # features of one's own
+        ({"encoder": "small.safetensors"}, True, None),  # the small network
+        ({"encoder": "weights.safetensors", "as_published": True}, True, None),
+        ({"encoder": "weights.safetensors", "scheme": "dms"}, True, None),
+        ({"encoder": "weights.safetensors", "model": "lenet"}, True, None),
+        ({"encoder": "weights.safetensors", "config": "settings.toml"}, True, None),
     ],
 )
 def test_an_encoder_and_a_gpu_get_the_recipe_that_won_unless_plain_training_is_asked_for(

@@ -41,6 +41,7 @@ CONTRADICTING = f"{OWN} --label also_not --label third --contradictions unlabel"
 KNOWN = "mnist --transition uniform --data one"
 IMAGES = "images.npz --id ids --label not --features x --held-out 0.2 --encoder encoder.safetensors --model resnet18"
 PHOTOS = "images.npy --method simsiam --epochs 2 --batch 6"
+SEEN = "images.npz --id ids --label not --features x --budget 0.5 --quiet --model auto"
 FIT = "--epochs 1 --scheme dms --quiet --no-refit --assume uniform"
 CHEAP = "--budget 0.5 --quiet"
 IMPORT = "mnist one/mnist.npz --data three"
@@ -167,6 +168,10 @@ OPTIONS = {
         {
             "assume": Change("--assume popularity", "model", f"{BIASED} --loss fwd {FIT}"),
             "class_shares": Change("--class-shares shares.csv", "model", f"{BIASED} --class-shares even {FIT}"),
+        },
+        {  # what an encoder makes of images is learned, and kept
+            "encoder": Change("--encoder encoder.safetensors", "places_in", SEEN),
+            "model": Change("", "places_in", f"{SEEN} --encoder encoder.safetensors", f"{IMAGES} --epochs 1 --folds 1"),
         },
         {  # where no network is named
             "budget": Change("", "tried", f"{OWN} --budget 0.5 --quiet", f"{OWN} --budget 0.1 --quiet"),

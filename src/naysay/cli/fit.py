@@ -26,16 +26,21 @@ HELD_OUT = "The share of labels kept back for judging, where it is one part; els
 APART = "Make the space (standardising, components) from training items alone, without those held out."
 NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
 MODEL = (
-    "auto tries several and mixes the best; or linear, mlp, lenet, convnet, resnet18: one network. Else auto, or mlp "
-    "where a setting of a network is given."
+    "auto tries several and mixes the best, of images with --encoder on what that makes of them; or linear, mlp, "
+    "lenet, convnet, resnet18: one network. Else auto, or mlp where a setting of a network is given."
 )
-BUDGET = "Seconds that auto may take, about; else 75 for 2,000 rows, and more for more."
+ENCODER = (
+    "An encoder (naysay pretrain): models learn what it makes of images, and RUN keeps it; one network begins with it "
+    "(--recipe, --fine-tune) or has its neighbours from it. Or embeddings of your own, to compare items by: .npy, or "
+    "file.parquet:column."
+)
+BUDGET = "Seconds that auto may take, about, beside an encoder's; else 75 for 2,000 rows, and more for more."
 AS_PUBLISHED = "The paper's own way: a network trained with none and with dms, 64 neighbours, gamma 1."
 RECIPE = (
     "consistent learns images from --encoder's weights with a teacher, stronger views and labels shared again; it is "
-    "what an encoder, images and a GPU get unless a setting of plain training is given. taught does the same for rows, "
-    "as of embeddings, without views. pocr learns images from labels and from views that should be seen alike. Else "
-    "plain."
+    "what an encoder, images and a GPU get unless --model or a setting of plain training is given. taught does the "
+    "same for rows, as of embeddings, without views. pocr learns images from labels and from views that should be seen "
+    "alike. plain: one network, by its loss alone."
 )
 FLIPS = "The model averages each image with its mirror image, from its judging on."
 SEED = "All randomness comes from this number; else 0, or the config's."
@@ -73,7 +78,7 @@ def fit(
     gamma: o.Gamma = "auto",
     class_shares: o.ClassShares = "unknown",
     space: o.Space = "auto",
-    encoder: o.Encoder = None,
+    encoder: Annotated[Path | None, o.sharing("--encoder", "FILE", ENCODER)] = None,
     # these defaults are Config's own, said again because help does not wait for torch; a test compares them
     loss: Annotated[str | None, o.training("--loss", "NAME", "See docs/LOSSES.md; else scl-nl.")] = None,
     model: Annotated[str | None, o.training("--model", "NAME", MODEL)] = None,
@@ -104,8 +109,10 @@ def fit(
     that makes those labels likeliest is trained once more on all of them. With
     --model, or any setting of a network, one network is trained instead, with
     labels as given and shared, and the better is kept; --as-published does that
-    as the paper has it. No ordinary label is needed; where you have some
-    (--truth), they are only used to show how right the model is.
+    as the paper has it. Of images with a trained --encoder the models learn what
+    it makes of them; with a GPU, a network is trained on from it (--recipe
+    consistent). No ordinary label is needed; where you have some (--truth), they
+    are only used to show how right the model is.
 
     [bold]Examples[/bold]
 
@@ -114,6 +121,7 @@ def fit(
           --labels votes.csv --item item --label not --annotator worker --out RUN
       naysay fit photos/ --labels votes.csv --classes cat,dog,bird \
           --model lenet --out RUN
+      naysay fit photos/ --labels votes.csv --encoder weights.safetensors --out RUN
       naysay fit photos/ --labels votes.csv --encoder weights.safetensors \
           --recipe consistent --class-shares even --out RUN
       naysay fit embeddings.parquet --id id --features vector --label not \
@@ -176,7 +184,10 @@ def fit(
         if less := held():
             speak(less)
         if recipe is None and first.recipe != "plain" and config is None:
-            speak(f"the recipe {first.recipe}, as there are an encoder and a GPU; --recipe plain trains plainly")
+            others = "--model auto learns what the encoder makes of the images, --recipe plain trains plainly"
+            speak(f"the recipe {first.recipe}, as there are an encoder and a GPU; {others}")
+        if unlearned := left_to_neighbors(asked):
+            speak(unlearned)
         fitted = runs.fit(given, settings, oracle=given.oracle, progress=bar, tell=speak, processes=join())
         if unfinished is None:  # the first process writes
             return
@@ -202,7 +213,7 @@ NETWORK = {
     "fine_tune": False,
     "config": None,
     "as_published": False,
-    "recipe": "plain",
+    "recipe": None,
     "flips": False,
 }
 LARGE = 10 << 20  # bytes that a ResNet-18 takes at least
@@ -210,22 +221,29 @@ LARGE = 10 << 20  # bytes that a ResNet-18 takes at least
 OF_PLAIN = ("scheme", "neighbors", "alpha", "gamma", "loss", "fine_tune", "config", "as_published")
 
 
-def usual_recipe(asked: Mapping[str, Any], gpu: bool | None = None) -> str:
+def usual_recipe(asked: Mapping[str, Any], gpu: bool | None = None) -> str | None:
     """The recipe where none is named: the one that won with an encoder, where a GPU makes it a matter of minutes.
 
-    gpu: whether there is one (None: look).
+    gpu: whether there is one (None: look). None: no recipe, so that what else is asked decides.
     """
     encoder = asked["encoder"]
     if asked["model"] is not None or any(asked[name] != NETWORK[name] for name in OF_PLAIN):
-        return "plain"
+        return None
     # features of one's own (.npy) are no network to begin with, and the small network is not what won
-    if encoder is None or Path(encoder).suffix != ".safetensors" or not _is_large(Path(encoder)):
-        return "plain"
+    if encoder is None or not _is_trained(encoder) or not _is_large(Path(encoder)):
+        return None
     if gpu is None:
         import torch
 
         gpu = torch.cuda.is_available()
-    return "consistent" if gpu else "plain"
+    return "consistent" if gpu else None
+
+
+def _is_trained(encoder: Path | None) -> bool:
+    """Whether --encoder names a trained one, and not features that are made already."""
+    from naysay.features import is_encoder
+
+    return is_encoder(encoder)
 
 
 def _is_large(encoder: Path) -> bool:
@@ -234,12 +252,38 @@ def _is_large(encoder: Path) -> bool:
 
 
 def chooses_itself(asked: Mapping[str, Any]) -> bool:
-    """Whether the run tries several models: where no network was named, and no setting of one was given."""
-    given = [name for name, usual in NETWORK.items() if asked[name] != usual]
+    """Whether the run tries several models: where no network was named, and no setting of one was given.
+
+    An encoder that was trained is no such setting: what it makes of images is what the models learn.
+    """
+    given = _of_a_network(asked)
+    if asked["model"] == "auto" and given == ["encoder"]:
+        ready = f"{asked['encoder']} holds features that are made already, by which one network has its neighbours"
+        raise InputError(f"{ready}. For --model auto give an encoder (.safetensors), or them as the table to learn.")
     if asked["model"] == "auto" and given:
-        flag = f"--{given[0].replace('_', '-')}"
-        raise InputError(f"{flag} is for one network, and --model auto tries several models. Leave one of them out.")
+        several = "and --model auto tries several models"
+        raise InputError(f"{_flag(given[0])} is for one network, {several}. Leave one of them out.")
     return asked["model"] == "auto" or (asked["model"] is None and not given)
+
+
+def _of_a_network(asked: Mapping[str, Any]) -> list[str]:
+    """The settings of one network that were given."""
+    named = [name for name, usual in NETWORK.items() if asked[name] != usual]
+    return [name for name in named if name != "encoder" or not _is_trained(asked["encoder"])]
+
+
+def left_to_neighbors(asked: Mapping[str, Any]) -> str:
+    """What a run says that trains one network on pixels, beside a trained encoder; of any other, nothing."""
+    begins = asked["fine_tune"] or asked["config"] is not None or asked["recipe"] not in (None, "plain")
+    if not _is_trained(asked["encoder"]) or begins or chooses_itself(asked):
+        return ""
+    flag = "--model" if asked["model"] is not None else _flag(_of_a_network(asked)[0])
+    learned = "without settings of a network, models learn what it makes of the images"
+    return f"one network is trained on pixels, as {flag} asks for one, and the encoder only says who is near; {learned}"
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
@@ -255,7 +299,7 @@ def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
             raise InputError("--fine-tune starts the model from an encoder's weights: pass --encoder FILE too.")
         given = {"model": "resnet18", **given, "encoder": str(asked["encoder"])}
     sized = {"epochs": epochs_within_budget(n_rows), "batch_size": batch_size_for(n_rows), **given}
-    if asked["recipe"] != "plain":
+    if asked["recipe"] not in (None, "plain"):
         start = {} if asked["encoder"] is None else {"encoder": str(asked["encoder"])}
         if asked["config"] is not None:
             raise InputError("--recipe and --config cannot both be given: name the recipe in the file, as recipe.")

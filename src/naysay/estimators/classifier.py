@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from naysay.errors import InputError
 from naysay.estimators.encoding import encode_for
 from naysay.estimators.judged import NUMBERS, Complementary, draw_seed, shares_of
 from naysay.estimators.judging import hash_rows
-from naysay.features import find_space
+from naysay.features import Frozen, find_space, is_encoder
 from naysay.learning import RECIPES, Config, Predictor, Recipe, configure, train
 from naysay.portfolio import Mixture, Part
 from naysay.portfolio.spaces import enter
@@ -46,7 +47,7 @@ class ComplementaryClassifier(Complementary):
     model: "auto" tries what `naysay.portfolio` holds within the `budget` (seconds; None: by the number of rows) and
     mixes the best; or a name of `naysay.models.MODELS`, a torch module, or any classifier of scikit-learn that gives
     probabilities: it learns which label a row gets, which T turns into what the row is. Where any setting of a network
-    is given, "auto" is "mlp".
+    is given, "auto" is "mlp"; of uint8 images with an encoder's file alone, it learns what the encoder makes of them.
     class_shares: how common the classes are, "even" or K shares: labels that favour some classes are corrected by it
     (`naysay.shares`), and are then uniform to the loss. transition: how classes turn into labels, T (K, K),
     "popularity", "estimated" by neighbours, or None: uniform, and found out by "auto". classes: all classes, when the
@@ -68,7 +69,7 @@ class ComplementaryClassifier(Complementary):
         self,
         loss: str | None = None,
         scheme: str | None = None,
-        encoder: Callable[[Any], Any] | str | None = None,
+        encoder: Callable[[Any], Any] | str | PathLike[str] | None = None,
         model: Any = "auto",
         *,
         n_neighbors: int | str | None = None,
@@ -115,6 +116,7 @@ class ComplementaryClassifier(Complementary):
         self.seed_ = draw_seed(self.random_state)
         self._trained_on = hash_rows(X)
         self._reducer: Any = None
+        self._encoder: Frozen | None = None
         ways: dict[str, Callable[[Any, torch.Tensor], Predictor | Mixture]] = {
             "auto": self._try_all,
             "foreign": self._by_foreign,
@@ -130,14 +132,18 @@ class ComplementaryClassifier(Complementary):
         if not isinstance(self.model, str | torch.nn.Module):
             wanted = "a name, a torch module or a classifier of scikit-learn"
             raise InputError(f"model must be {wanted}; got {self.model!r}. 'auto' tries several.")
-        named = any(getattr(self, name) is not None for name in NETWORK)
+        given = [name for name in NETWORK if getattr(self, name) is not None]
+        named = bool(given) and not (given == ["encoder"] and _is_file(self.encoder))
         return "auto" if isinstance(self.model, str) and self.model == "auto" and not named else "network"
 
     def _takes_sparse(self) -> bool:
         return self._kind() != "network"
 
     def _try_all(self, X: Any, comp: torch.Tensor) -> Mixture:
-        """The portfolio's mixture; sparse rows by their first components."""
+        """The portfolio's mixture; sparse rows by their first components, images by an encoder where there is one."""
+        if isinstance(self.encoder, str | PathLike):
+            self._encoder = Frozen.load(self.encoder)
+            X = self._encoder(X)
         self._reducer = _reducer(X, self.seed_)
         X = _dense(X, self._reducer)
         T = self._find_transition(comp, lambda: find_space(X, "standardised" if X.ndim == 2 else "raw").features)
@@ -255,6 +261,8 @@ class ComplementaryClassifier(Complementary):
     def _scores(self, X: Any) -> torch.Tensor:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=self._takes_sparse(), reset=False, allow_nd=True, dtype=NUMBERS)
+        if (encoder := getattr(self, "_encoder", None)) is not None:
+            X = encoder(X)
         if self._kind() != "foreign":
             X = _dense(X, getattr(self, "_reducer", None))
         logits = self.predictor_.logits(X)
@@ -265,6 +273,11 @@ class ComplementaryClassifier(Complementary):
         tags.input_tags.three_d_array = True
         tags.input_tags.sparse = self._takes_sparse()
         return tags
+
+
+def _is_file(encoder: Any) -> bool:
+    """Whether it is the file of a trained encoder, and neither a callable nor features that are made already."""
+    return isinstance(encoder, str | PathLike) and is_encoder(encoder)
 
 
 def _reducer(X: Any, seed: int) -> Any:

@@ -2,23 +2,27 @@
 
 from naysay.features.encoders import embed, load_encoder, save_encoder
 from naysay.features.extract import extract
+from naysay.features.frozen import Frozen, is_encoder
 from naysay.features.knn import oracle_knn_accuracy
 from naysay.features.pretrain import Pretrained, pretrain
 from naysay.features.raw import pca, standardise
-from naysay.features.space import SPACES, Space, find_space
+from naysay.features.space import SPACES, Space, find_space, refuse_table
 from naysay.features.whiten import whiten
 
 __all__ = [
     "SPACES",
+    "Frozen",
     "Pretrained",
     "Space",
     "embed",
     "extract",
     "find_space",
+    "is_encoder",
     "load_encoder",
     "oracle_knn_accuracy",
     "pca",
     "pretrain",
+    "refuse_table",
     "save_encoder",
     "standardise",
     "whiten",

@@ -10,19 +10,25 @@ import hashlib
 import json
 from collections.abc import Iterator
 from itertools import chain
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from naysay import files
+from naysay.datasets.dataset import Array
 from naysay.errors import InputError
 from naysay.learning.views import normalise, to_float
 from naysay.models import resnet18_encoder, small_resnet_encoder
 from naysay.models.resnet import SMALL
+from naysay.words import count
+
+AGAIN = "Fetch it again."
 
 
 def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: str = "auto") -> Tensor:
@@ -68,25 +74,54 @@ def save_encoder(path: Path, encoder: nn.Module, card: dict[str, Any]) -> None:
 
 def load_encoder(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
     """The encoder at `path`, a ResNet-18 or the small one, in float32 and eval mode, and the card of this very file."""
+    encoder, card, _ = read_encoder(path)
+    return encoder, card
+
+
+def read_encoder(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[nn.Module, dict[str, Any], bytes]:
+    """What `load_encoder` gives, and the bytes of the file, for whoever keeps a copy. way_out: where it is unusable."""
     path = Path(path)
     beside = path.with_suffix(".json")
     if not path.is_file() or not beside.is_file():
-        raise InputError(f"an encoder is {path.name} with its card {beside.name}; not both are in {path.parent}.")
+        both = f"an encoder is {path.name} with its card {beside.name}"
+        raise InputError(f"{both}; not both are in {path.parent.absolute()}. {way_out}")
     try:
         card: dict[str, Any] = json.loads(beside.read_text())
         expected = card["sha256"]
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{beside} is no encoder's card ({error!r}). Fetch it again.") from error
-    if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
-        raise InputError(f"{path} is not the file its card speaks of: the hashes differ. Fetch it again.")
+        raise InputError(f"{beside} is no encoder's card ({error!r}). {way_out}") from error
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise InputError(f"{path} is not the file its card speaks of: the hashes differ. {way_out}")
     try:
-        state = {name: t.float() if t.is_floating_point() else t for name, t in load_file(path).items()}
+        state = {name: t.float() if t.is_floating_point() else t for name, t in load(content).items()}
         width, channels = state["0.weight"].shape[:2]
         encoder = small_resnet_encoder(channels) if 8 * width == SMALL else resnet18_encoder(channels)
         encoder.load_state_dict(state)
-    except (SafetensorError, KeyError, RuntimeError) as error:
-        raise InputError(f"{path} does not hold a ResNet-18 encoder ({str(error).splitlines()[0]}).") from error
-    return encoder.eval(), card
+    except (SafetensorError, KeyError, RuntimeError, ValueError) as error:
+        found = str(error).splitlines()[0]
+        raise InputError(f"{path} does not hold a ResNet-18 encoder ({found}). {way_out}") from error
+    return encoder.eval(), card, content
+
+
+def channels_of(encoder: nn.Module) -> int:
+    """The channels of the images that an encoder of ours takes."""
+    return next(encoder.parameters()).shape[1]
+
+
+def with_channels(images: Array, encoder: nn.Module) -> Array:
+    """Images (n, H, W[, C]) with as many channels as an encoder of ours takes: grey ones three times, for colours."""
+    if images.ndim not in (3, 4):
+        raise InputError(f"an encoder takes images (n, H, W) or (n, H, W, C); got shape {tuple(images.shape)}.")
+    wanted, got = channels_of(encoder), images.shape[3] if images.ndim == 4 else 1
+    if wanted == 3 and got == 1:
+        return np.repeat(images.reshape(*images.shape[:3], 1), 3, axis=3)
+    if got != wanted:
+        raise InputError(
+            f"the encoder takes images of {count(wanted, 'channel')}, and these have {got}. "
+            "Give it images like those it was trained on, or train one on these (naysay pretrain)."
+        )
+    return images
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ callable cannot be recognised again, so its features are kept only under a name 
 
 import hashlib
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import PathLike
@@ -26,7 +27,7 @@ from naysay.datasets import store
 from naysay.datasets.dataset import Array, content_hash
 from naysay.errors import InputError, unknown
 from naysay.features.cache import Features, UntoldError, identity, keep, weights
-from naysay.features.encoders import embed, load_encoder, weights_of
+from naysay.features.encoders import embed, load_encoder, weights_of, with_channels
 from naysay.features.raw import as_numbers, pca, standardise, to_numpy
 from naysay.features.ready import as_features, read_embeddings
 from naysay.learning.views import MEAN, STD
@@ -41,6 +42,8 @@ FORMAT = f"1 {MEAN} {STD}"  # part of every key; the number changes when the sam
 
 Encoder = nn.Module | Callable[[Any], Any] | str | PathLike[str] | Array | Tensor
 Device = torch.device | str | None
+Cache = str | PathLike[str] | Literal[False] | None
+Ahead = Callable[[float], None]  # gets seconds
 
 
 def extract(
@@ -48,11 +51,12 @@ def extract(
     images: Any = None,
     *,
     features: str | Sequence[str] | None = None,
-    cache: str | PathLike[str] | Literal[False] | None = None,
+    cache: Cache = None,
     cache_key: str | None = None,
     batch: int | None = None,
     device: Device = None,
     precision: str = "float32",
+    ahead: Ahead | None = None,
 ) -> Features:
     """The features (n, d) float32 of `images` (n, H, W) or (n, H, W, C) uint8, or of rows (n, d).
 
@@ -62,6 +66,7 @@ def extract(
     cache_key: a name for an encoder that cannot be recognised; give another when the encoder changes.
     device: where a module computes, to come back afterwards. Not given: where it is; an encoder file on a GPU, if any.
     precision: "float32", or "bf16", which is faster on a GPU and on processors with units for it (avx512_bf16, amx).
+    ahead: is told, after the first of several batches through a module, about how many seconds the others will take.
     """
     if precision not in ("float32", "bf16"):
         raise unknown("precision", precision, ("float32", "bf16"))
@@ -69,6 +74,7 @@ def extract(
         raise InputError(f"batch must be at least 1; got {batch}.")
     if isinstance(encoder, (str, PathLike)) and Path(encoder).suffix.lower() == ".safetensors":
         encoder, device = load_encoder(Path(encoder))[0], device or ("cuda" if torch.cuda.is_available() else "cpu")
+        images = None if images is None else with_channels(as_numbers(images), encoder)
     elif isinstance(encoder, (str, PathLike, np.ndarray, Tensor)):
         rows = None if images is None else len(images)
         return as_features(read_embeddings(encoder, features), rows, "the embeddings")
@@ -79,7 +85,7 @@ def extract(
         raise InputError("images must be given, (n, H, W[, C]) or rows (n, d); only ready-made embeddings do without.")
     if isinstance(encoder, nn.Module):
         images = as_numbers(images)
-        compute = partial(_through_module, encoder, images, batch, device, precision)
+        compute = partial(_through_module, encoder, images, batch, device, precision, ahead)
     elif device is None:
         compute = partial(_through_callable, encoder, images, batch)
     else:
@@ -98,18 +104,22 @@ def extract(
     return compute()
 
 
-def _through_module(encoder: nn.Module, images: Array, batch: int | None, device: Device, precision: str) -> Features:
+def _through_module(
+    encoder: nn.Module, images: Array, batch: int | None, device: Device, precision: str, ahead: Ahead | None
+) -> Features:
     home = weights_of(encoder).device
     if device is not None:
         encoder.to(device)
     pixels = PIXELS_ON_CPU if weights_of(encoder).device.type == "cpu" else PIXELS
     size = batch or max(1, pixels // math.prod(images.shape[1:3]))
-    parts = []
+    parts, started = [], time.perf_counter()
     try:
         for start in _starts(len(images), size):
             # a copy: torch takes neither maps of files nor mirrored views
             part = torch.from_numpy(images[start : start + size].copy())
             parts.append(embed(encoder, part, batch=size, precision=precision).cpu().numpy())
+            if ahead is not None and start == 0 and len(images) > size:
+                ahead((time.perf_counter() - started) * (len(images) / size - 1))
     finally:
         if device is not None:
             encoder.to(home)
@@ -145,7 +155,7 @@ def _key(content: str, precision: str, name: str) -> str:
     return hashlib.sha256(f"{FORMAT}\n{content}\n{precision}\n{name}".encode()).hexdigest()
 
 
-def _folder(cache: str | PathLike[str] | Literal[False] | None) -> Path:
+def _folder(cache: Cache) -> Path:
     folder = Path(cache).expanduser() if cache else store.folder() / "features"
     if folder.exists() and not folder.is_dir():
         raise InputError(f"cache must be a folder; got the file {folder}. Give another, or False to keep nothing.")

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from naysay.errors import InputError, unknown
-from naysay.features.extract import extract
+from naysay.features.extract import Ahead, Cache, extract
+from naysay.features.frozen import Frozen, is_encoder
 from naysay.features.raw import pca, standardise
 
 SPACES = ("auto", "standardised", "cosine", "pca", "raw")
@@ -34,27 +35,28 @@ class Space:
 def find_space(
     x: Any,
     how: str = "auto",
-    encoder: str | PathLike[str] | None = None,
+    encoder: str | PathLike[str] | Frozen | None = None,
     *,
     columns: Sequence[str] = (),
-    cache: str | PathLike[str] | Literal[False] | None = None,
+    cache: Cache = None,
+    ahead: Ahead | None = None,
 ) -> Space:
     """The space of rows `x` (n, d) or images (n, H, W[, C]): one of `SPACES`.
 
     "standardised" columns or pixels, "cosine" (rows as they are, by angle), "pca", or "raw"; "auto" chooses, for a
     table by the names of its `columns`: those of one embedding are vector[0], vector[1], ...
-    encoder: the file of an encoder for images, or of ready-made embeddings, a row for each of x; with `cache`, the
-    folder in which what it computes is kept (both as in `naysay.features.extract`).
+    encoder: the file of an encoder for images, or of ready-made embeddings, a row for each of x, or an encoder that was
+    read; with `cache`, the folder in which what it computes is kept, and `ahead` (as in `naysay.features.extract`).
     """
     if how not in SPACES:
         raise unknown("space", how, SPACES)
     images = x.ndim > 2
     if encoder is not None:
-        if not images and Path(encoder).suffix.lower() == ".safetensors":
-            raise InputError(
-                "an encoder turns images into features; got a table, whose columns are features already. Leave it out."
-            )
-        return Space(extract(encoder, x, cache=cache), "cosine", f"{Path(encoder).name}, by angle")
+        if isinstance(encoder, Frozen) or is_encoder(encoder):
+            refuse_table(x)
+        if isinstance(encoder, Frozen):
+            return Space(encoder(x, cache=cache, ahead=ahead), "cosine", f"{encoder.name}, by angle")
+        return Space(extract(encoder, x, cache=cache, ahead=ahead), "cosine", f"{Path(encoder).name}, by angle")
     if how == "auto":
         many = images and x[0].size > MANY_PIXELS and len(x) > COMPONENTS
         how = "pca" if many else "raw" if images else "cosine" if is_embedding(columns) else "standardised"
@@ -68,6 +70,14 @@ def find_space(
     if how == "cosine":
         return Space(flat, "cosine", f"{what} as they are, by angle")
     return Space(flat, "euclidean", f"{what} as they are")
+
+
+def refuse_table(x: Any) -> None:
+    """Raise InputError for rows where an encoder needs images."""
+    if x.ndim == 2:
+        raise InputError(
+            "an encoder turns images into features; got a table, whose columns are features already. Leave it out."
+        )
 
 
 def is_embedding(columns: Sequence[str]) -> bool:

@@ -1,7 +1,8 @@
 """The truth, where it is known: an oracle that is asked for figures. No other part of what is read holds it."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -23,6 +24,10 @@ class Oracle:
     y_true: NDArray[np.int64]
     x_test: Any = None
     y_test: NDArray[np.int64] | None = None
+
+    def through(self, encoder: Callable[[Any], Any], rows: Any) -> Self:
+        """The same of `rows`, which the encoder made of the items, and of what it makes of the test items."""
+        return replace(self, x=rows, x_test=None if self.x_test is None else encoder(self.x_test))
 
     @property
     def tested_on(self) -> str:

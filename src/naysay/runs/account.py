@@ -28,7 +28,7 @@ Arrays = dict[str, NDArray[Any]]
 def account(fitted: Fitted, data: Labelled) -> Arrays:
     """The arrays of the report, of the kept model's training rows."""
     model, rows = fitted.kept, fitted.rows
-    logits = model.predictor.logits(data.items.x[rows.numpy()]).cpu()
+    logits = model.predictor.logits(fitted.learned(data)[rows.numpy()]).cpu()
     p, predicted = model.predictor.probabilities(logits).float(), model.predictor.decode(logits).cpu()
     given = data.comp[rows]
     best, second = p.topk(2, dim=1).values.unbind(1)

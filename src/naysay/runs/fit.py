@@ -10,7 +10,7 @@ from the first one, and share the training.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,10 +19,11 @@ from torch import Tensor
 
 from naysay import cores, holdout, neighbors, selection, shares, transition
 from naysay.audit import Audit, audit, refuse_ordinary
+from naysay.datasets import store
 from naysay.errors import InputError
 from naysay.estimation import SAMPLE, ask_neighbors, label_counts, not_told
 from naysay.estimation import Estimate as EstimatedT
-from naysay.features import Space, find_space
+from naysay.features import Frozen, Space, find_space, refuse_table
 from naysay.learning.foresee import foresee
 from naysay.processes import ALONE, Processes
 from naysay.reading import Labelled, Oracle
@@ -54,6 +55,7 @@ class Fitted:
     seconds: float
     processes: int = 1
     not_tried: tuple[str, ...] = ()  # candidates for which the budget was too small
+    encoder: Frozen | None = None  # by which images became the rows that were learned
 
     @property
     def chosen(self) -> Attempt:
@@ -64,6 +66,10 @@ class Fitted:
     def rows(self) -> Tensor:
         """Numbers of the rows that the kept model was trained on."""
         return self.kept.ground.part.rows
+
+    def learned(self, data: Labelled) -> Any:
+        """The rows of the data as the model takes them: as they are, or as the encoder made them of images."""
+        return data.items.x if self.encoder is None else self.space.features
 
     @property
     def T(self) -> Tensor | None:
@@ -87,7 +93,14 @@ def fit(
     started = time.perf_counter()
     if settings.flips and data.items.x.ndim == 2:
         raise InputError("flips are for images, which have a mirror image; got a table. Leave flips out.")
-    space = find_space(data.items.x, settings.space, settings.encoder, columns=data.items.features)
+    encoder = _encoder(data, settings, tell)
+    space = find_space(
+        data.items.x,
+        settings.space,
+        encoder or settings.encoder,
+        columns=data.items.features,
+        ahead=_ahead(tell),
+    )
     tell(f"auditing {len(data.comp):,} items with {len(data.classes)} classes; neighbours by {space.about}")
     found = audit(
         data.comp,
@@ -108,7 +121,7 @@ def fit(
     if near is None and settings.assume == "estimated":
         raise not_told(" ".join(found.not_told))
     if settings.auto:
-        return _mixed(data, settings, found, space, near, oracle, tell, processes, started)
+        return _mixed(data, settings, found, space, encoder, near, oracle, tell, processes, started)
     parts = _parts(data.comp, settings)
     tell(_plan(settings, len(parts)))
     if data.items.x.ndim > 2 and (ahead := _foreseen(data, settings, len(parts), processes)):
@@ -150,6 +163,7 @@ def _mixed(
     settings: Settings,
     found: Audit,
     space: Space,
+    encoder: Frozen | None,
     near: EstimatedT | None,
     oracle: Oracle | None,
     tell: Tell,
@@ -157,6 +171,9 @@ def _mixed(
     started: float,
 ) -> Fitted:
     """The run whose model is a mixture of what the portfolio holds."""
+    if encoder is not None:
+        data = replace(data, items=replace(data.items, x=space.features))
+        oracle = None if oracle is None else oracle.through(partial(encoder, ahead=_ahead(tell)), space.features)
     tried = mixed.try_all(data, settings, near, tell)
     by_neighbors = near is not None and settings.assume != "uniform"
     judged_by = near.T if near is not None and by_neighbors else mixed.named_by(tried)
@@ -169,8 +186,29 @@ def _mixed(
     choice = selection.lead({one.name: (one.loss, one.estimate) for one in attempts}, name)
     kept = mixed.kept(tried, data, space, settings, oracle)
     held, folds, seconds = torch.from_numpy(tried.rows), tried.folds, time.perf_counter() - started
-    rest = (held, mixed.seen(folds), folds, seconds, processes.size, tried.left)
+    rest = (held, mixed.seen(folds), folds, seconds, processes.size, tried.left, encoder)
     return Fitted(settings, found, space, attempts, choice, kept, *rest)
+
+
+def _encoder(data: Labelled, settings: Settings, tell: Tell) -> Frozen | None:
+    """The encoder whose rows the models learn, told before they are computed; None where they learn what is given."""
+    if not settings.embeds:
+        return None
+    refuse_table(data.items.x)
+    encoder, images = Frozen.load(str(settings.encoder)), count(len(data.comp), "image")
+    tell(f"models learn what {encoder.name} makes of the images, {encoder.width} numbers each, and not their pixels")
+    tell(f"of {images} it is computed once and kept in {store.folder() / 'features'}")
+    return encoder
+
+
+def _ahead(tell: Tell) -> Callable[[float], None]:
+    """Tells how long an encoder will still take, where that is worth telling."""
+
+    def told(seconds: float) -> None:
+        if seconds >= WORTH_TELLING:
+            tell(f"features of images: about {_duration(seconds)} to go")
+
+    return told
 
 
 def _parts(comp: Tensor, settings: Settings) -> list[tuple[Tensor, Tensor]]:

@@ -5,6 +5,7 @@
 | model.safetensors | the trained model with its normalisation; or mixture.safetensors, several of them |
 | run.json | classes, input columns and what each became, or image size, settings, results, versions, hashes |
 | columns.safetensors | the words of text columns, where a table has some |
+| encoder.safetensors, encoder.json | the encoder that makes rows of images, where the models learned those |
 | records.jsonl | a line per epoch of every scheme that was tried (the mean of its folds), and of the last training |
 | audit.json | the audit of the labels |
 | report.npz, report.html | what the report shows, and the report |
@@ -27,6 +28,7 @@ from naysay import models, tensors
 from naysay import report as page
 from naysay.datasets.recipe import Columns
 from naysay.errors import InputError, intact
+from naysay.features import Frozen
 from naysay.learning import Predictor, as_onnx, environment, recipes
 from naysay.learning.rows import as_inputs, input_shape
 from naysay.portfolio import Mixture
@@ -40,8 +42,9 @@ from naysay.runs.settings import Settings
 FORMAT = "naysay-run-1"
 WORDS, IN_WORDS = "columns.safetensors", {"format": "naysay-columns-1", "key": "columns"}
 BLOCK = 65_536  # rows predicted at a time
-MODEL, MIXTURE = "model.safetensors", "mixture.safetensors"
+MODEL, MIXTURE, ENCODER = "model.safetensors", "mixture.safetensors", "encoder.safetensors"
 MIXED = 16 << 20  # bytes that a mixture takes at most, beside the rows that neighbours are asked among
+ENCODED = 24 << 20  # bytes of an encoder: a ResNet-18 in half precision, with its card
 
 
 def write(
@@ -70,6 +73,8 @@ def write(
     if (columns := data.items.columns) is not None and (vocabulary := columns.arrays()):
         held = {name: torch.from_numpy(array) for name, array in vocabulary.items()}
         tensors.save(folder / WORDS, held, {}, **IN_WORDS)
+    if fitted.encoder is not None:
+        fitted.encoder.save(folder / ENCODER)
     _write_json(folder / "audit.json", fitted.audit.said(words).as_dict())
     lines = "".join(json.dumps(line) + "\n" for line in _records(fitted, about))
     (folder / "records.jsonl").write_text(lines, encoding="utf-8")
@@ -85,6 +90,7 @@ def room(data: Labelled, settings: Settings) -> int:
     recipes.refuse_unfit(config, data.items.x)
     if settings.auto:
         weights = MIXED + 8 * len(data.items.x) * (math.prod(x.shape[1:]) + len(data.classes))
+        weights += ENCODED if settings.embeds else 0
     else:
         model = models.build(config.model, input_shape(x), len(data.classes), config.seed, **config.model_options)
         weights = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
@@ -107,6 +113,7 @@ def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
             "shape": list(x.shape[1:]),
             **{name: data.origin.get(name) for name in ("id", "columns", "lists", "array")},
             "recipe": None if items.columns is None else items.columns.as_dict(),
+            "encoder": None if fitted.encoder is None else fitted.encoder.hash,
         },
         "data": {**data.origin, "rows": len(x), "hash": items.fingerprint},
         "labels": fitted.audit.as_dict()["coverage"],
@@ -157,6 +164,7 @@ class Run:
     about: dict[str, Any]
     predictor: Predictor | Mixture
     columns: Columns | None = None  # what the columns of its table became; None of images, arrays and old runs
+    encoder: Frozen | None = None  # that makes of images the rows which its mixture takes
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -170,23 +178,29 @@ class Run:
         device = "cuda" if torch.cuda.is_available() else "cpu"
         mixed = folder / MIXTURE
         predictor = Mixture.load(mixed) if mixed.exists() else Predictor.load(folder / MODEL, device=device)
+        encoder = _encoder(folder, about)
         described = predictor.description()["n_classes"]
-        if not _belongs(about, predictor.shape, described):
+        if not _belongs(about, predictor.shape, described, encoder):
             model = f"the model beside it ({described} classes)"
             raise InputError(f"{folder / 'run.json'} does not belong to {model}. Fit it again.")
-        return cls(folder, about, predictor, _columns(folder, about["input"]))
+        return cls(folder, about, predictor, _columns(folder, about["input"]), encoder)
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes."""
         return tuple(self.about["classes"])
 
+    def rows(self, x: Any) -> Any:
+        """Rows `x` as its model takes them: of images, where it has an encoder, what that makes of them."""
+        return x if self.encoder is None else self.encoder(x)
+
     def predict(self, x: Any, ids: Sequence[str] = ()) -> tuple[Tensor, Tensor]:
         """Class numbers (n,) and probabilities (n, K) of rows `x` as they were given for training.
 
         ids: what the rows are called in the sentence about one that the model has no answer to.
         """
-        logits = torch.cat([self.predictor.logits(x[start : start + BLOCK]).cpu() for start in range(0, len(x), BLOCK)])
+        parts = (self.rows(x[start : start + BLOCK]) for start in range(0, len(x), BLOCK))
+        logits = torch.cat([self.predictor.logits(part).cpu() for part in parts])
         for row in (~logits.isfinite().all(1)).nonzero()[:1].flatten().tolist():
             odd = f"item {ids[row]!r}" if len(ids) else f"row {row}"
             why = "has values so far from those of training that the model's answer is not a number"
@@ -217,6 +231,19 @@ def _columns(folder: Path, input: Mapping[str, Any]) -> Columns | None:
     return columns
 
 
+def _encoder(folder: Path, about: Mapping[str, Any]) -> Frozen | None:
+    """The encoder of a run whose models learned what it makes of images, the very one; of any other run, None."""
+    input = about.get("input")
+    wanted = input.get("encoder") if isinstance(input, dict) else None
+    if wanted is None:
+        return None
+    encoder = Frozen.load(folder / ENCODER, AGAIN)
+    if encoder.hash != wanted:
+        other = "is another encoder than the run was made with: the hashes differ"
+        raise InputError(f"{folder / ENCODER} {other}. {AGAIN}")
+    return encoder
+
+
 INPUT: Mapping[str, tuple[type, ...]] = {  # what `predict` goes by, and its types
     "kind": (str,),
     "shape": (list,),
@@ -227,7 +254,7 @@ INPUT: Mapping[str, tuple[type, ...]] = {  # what `predict` goes by, and its typ
 }
 
 
-def _belongs(about: Mapping[str, Any], shape: Sequence[int], n_classes: int | None) -> bool:
+def _belongs(about: Mapping[str, Any], shape: Sequence[int], n_classes: int | None, encoder: Frozen | None) -> bool:
     """Whether a run.json says what `predict` needs, of rows of the model's shape and of its classes."""
     names, input = about.get("classes"), about.get("input")
     if not isinstance(names, list) or not isinstance(input, dict) or not INPUT.keys() <= input.keys():
@@ -237,4 +264,8 @@ def _belongs(about: Mapping[str, Any], shape: Sequence[int], n_classes: int | No
         return False
     sides = input["shape"]
     rows = sides if len(sides) == 1 else [*(sides[2:] or [1]), *sides[:2]]  # images have their channels last here
-    return len({*names}) == len(names) == n_classes and list(shape) in (rows, sides)
+    if encoder is not None:  # of images of any size it makes rows of its own width
+        fits = len(sides) in (2, 3) and list(shape) == [encoder.width]
+    else:
+        fits = list(shape) in (rows, sides)
+    return len({*names}) == len(names) == n_classes and fits

@@ -48,6 +48,9 @@ def mixed(fitted: Fitted) -> list[str]:
             f"A mixture of {named} is kept, of {len(tried)} candidates judged by {by}.",
             f"Its loss is {than} than that of the best of them alone, {best.name}, by {lead}.",
         ]
+    if fitted.encoder is not None:
+        width = fitted.space.features.shape[1]
+        said.append(f"All learned what {fitted.encoder.name} makes of the images, {width} numbers each.")
     if fitted.not_tried:
         said.append(f"The budget had no time for {joined(list(fitted.not_tried))}.")
     return [*said, f"The models judged saw {percent(fitted.seen, 0)} of the labels, the one that is kept all of them."]

@@ -8,7 +8,7 @@ from typing import Any
 from naysay import losses
 from naysay.augmentation import Sharing
 from naysay.errors import InputError, unknown
-from naysay.features import SPACES
+from naysay.features import SPACES, is_encoder
 from naysay.learning import RECIPES, Config
 from naysay.models import MODELS
 from naysay.portfolio.candidates import check_budget
@@ -71,7 +71,8 @@ class Settings:
     auto: try what `naysay.portfolio` holds within the budget, in seconds (None: by the number of rows), instead of one
     network by several schemes; of config, only the seed then counts.
     flips: the model averages its scores of an image and of its mirror image, when it is judged and ever after.
-    space, encoder: the features in which neighbours are looked up (see `naysay.features.find_space`).
+    space, encoder: the features in which neighbours are looked up (see `naysay.features.find_space`). With auto, what a
+    trained encoder makes of images is what the models learn, too, and the run keeps the encoder.
     """
 
     config: Config = field(default_factory=Config)
@@ -137,6 +138,11 @@ class Settings:
         small = more <= ROW_VISITS and not MODELS[self.config.model].smallest
         alone = self.held_out is not None or not self.refit or n_labelled < 2 * FOLDS
         return FOLDS if small and not alone else 1
+
+    @property
+    def embeds(self) -> bool:
+        """Whether models learn what an encoder makes of images, and not their pixels."""
+        return self.auto and is_encoder(self.encoder)
 
     @property
     def training(self) -> Config:
