@@ -290,3 +290,36 @@ def test_processes_that_add_at_once_neither_lose_nor_double_a_record(tmp_path):
         added = [number for outcome in started.run(jobs) for number in outcome.value]
     assert sorted(added) == list(range(25))
     assert sorted(map(int, recorded(tmp_path))) == list(range(25))
+
+
+def test_a_command_that_is_asked_to_end_while_it_does_a_job_itself_ends_and_does_not_try_again(tmp_path):
+    code = f"""
+import time, typer
+from pathlib import Path
+from naysay import engine
+from naysay.cli import main
+
+app = typer.Typer()
+
+def wait():
+    with open({str(tmp_path / "begun")!r}, "a") as file:
+        file.write("x")
+    time.sleep(60)
+
+@app.command()
+def go():
+    with engine.start("local", workers=0) as here:
+        for outcome in here.run([engine.Job("a", wait)]):
+            print(outcome)
+
+main(app)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        engine_jobs.wait_for((tmp_path / "begun").exists)
+        process.terminate()
+        try:
+            told = process.communicate(timeout=20)[0]
+        finally:
+            process.kill()
+    assert (process.returncode, told) == (128 + signal.SIGTERM, "")
+    assert (tmp_path / "begun").read_text() == "x"

@@ -17,6 +17,13 @@ class InputError(ValueError):
     """Something the caller gave cannot be used; the message says what, what was got, and the way out."""
 
 
+class Ended(SystemExit):
+    """Somebody asked this process to end, by a signal; the code is 128 and the signal's number.
+
+    A job that exits has an outcome; one that is ended with its process has none, and is not tried again.
+    """
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     """The error for a name that is not in a table: `raise unknown("loss", "slc-nl", LOSSES)` points at scl-nl."""
     names = sorted(known)

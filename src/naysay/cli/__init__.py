@@ -19,7 +19,7 @@ from naysay.cli import ask, audit, augment, data, demo, export, fit, options, pr
 from naysay.cli.options import in_flags
 from naysay.cli.output import console, new_file, note, say_json
 from naysay.cores import sleep_while_waiting
-from naysay.errors import InputError
+from naysay.errors import Ended, InputError
 
 # what a command beside this one is made with, such as that of `reproduction/`
 __all__ = ["Sentences", "app", "console", "main", "new_file", "note", "options", "say_json"]
@@ -87,11 +87,15 @@ def _options(version: Annotated[bool, VERSION] = False) -> None:
     pass
 
 
+def _end(number: int, frame: object) -> None:
+    raise Ended(128 + number)
+
+
 def main(command: typer.Typer = app) -> None:
     """Run the command; warnings become notes, and a signal to end is a way out that leaves nothing behind."""
     warnings.showwarning = _note
     sleep_while_waiting()
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, _end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name or a sign that it cannot show ends no work

@@ -30,10 +30,12 @@ WAY_OUT = "Choose another data folder with data= or $NAYSAY_DATA."
 
 def folder(data: str | os.PathLike[str] | None = None) -> Path:
     """The data folder: `data`, or $NAYSAY_DATA, or the platform's cache folder for naysay. It need not exist yet."""
-    import platformdirs
+    if chosen := data or os.environ.get("NAYSAY_DATA"):
+        path = Path(chosen).expanduser()
+    else:
+        import platformdirs
 
-    chosen = data or os.environ.get("NAYSAY_DATA")
-    path = Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("naysay")
+        path = platformdirs.user_cache_path("naysay")
     if path.exists() and not path.is_dir():
         got = f"the file {path}"
         raise InputError(f"the data folder must be a folder; got {got}. Give another with data= or $NAYSAY_DATA.")

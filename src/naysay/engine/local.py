@@ -16,7 +16,7 @@ from typing import Any
 
 from naysay.engine.jobs import ATTEMPTS, OCCUPIED, Attempt, Engine, Job, Outcome, Reply, Turns, died
 from naysay.engine.worker import Handle, environ, environments, failure, pack_job, receive, serve, write_shared
-from naysay.errors import InputError
+from naysay.errors import Ended, InputError
 
 START_ATTEMPTS = 3
 PATIENCE = 5.0  # seconds for an idle worker to leave before it is ended
@@ -66,6 +66,8 @@ def _perform(job: Job) -> Reply:
     try:
         arguments = {name: value.place if isinstance(value, Handle) else value for name, value in job.arguments.items()}
         return Reply(job.call(**arguments), None, time.perf_counter() - started)
+    except Ended:
+        raise
     except (Exception, SystemExit) as error:  # as in a worker: whatever a job raises is its outcome
         return Reply(None, failure(error), time.perf_counter() - started)
 
