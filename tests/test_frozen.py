@@ -350,3 +350,11 @@ def test_a_network_on_pixels_beside_an_encoder_says_so(place, tmp_path):
     said = naysay(*call).stderr
     assert "one network is trained on pixels, as --scheme asks for one, and the encoder only says who is near" in said
     assert not (tmp_path / "R" / "encoder.safetensors").exists()
+
+
+def test_a_file_of_settings_names_the_encoder_that_its_recipe_begins_with(place, tmp_path):
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"recipe": "consistent", "model": "lenet", "epochs": 2}))
+    failed = naysay(*asked(place), "--config", settings, "--out", tmp_path / "RUN", "--quiet", code=2)
+    told = " ".join(failed.stderr.split())
+    assert "begins with the encoder that the file names, as encoder, and has no use for --encoder. Name it" in told

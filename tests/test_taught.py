@@ -236,18 +236,19 @@ def test_a_portfolio_is_told_whether_T_was_stated(monkeypatch):
     row = replace(next(row for row in CANDIDATES if row.settings == (Network(TAUGHT),)), settings=(few,), quick=True)
     monkeypatch.setattr(Network, "fit", lambda self, *args, _fit=Network.fit: seen.append(self) or _fit(self, *args))
     monkeypatch.setattr(trial, "affordable", lambda *args: ([row], []))
-    x, y_true = directions(100, 0)
-    for T, expected in ((None, False), (transition.uniform(K), True)):
+    x, y_true = directions(600, 0, spread=0.3)
+    comp, T = named(y_true, transition.uniform(K)), transition.uniform(K)
+    for given, expected in ((None, False), ("estimated", False), ("popularity", False), (T, True)):
         seen.clear()
-        trial.fit(x.numpy(), named(y_true, transition.uniform(K)), T=T, class_shares=torch.full((K,), 1 / K))
+        ComplementaryClassifier(transition=given, class_shares="even").fit(x.numpy(), comp)
         assert {network.T_is_known for network in seen} == {expected}
 
 
 def test_labels_are_counted_by_their_weights_and_a_soft_row_is_one_label():
-    rows = torch.tensor(
-        [[0, 1, 0, 0], [0.5, 0, 0.5, 0], [2 / 3, 1 / 3, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0, 0], [0.91, 0.03, 0.03, 0.03]]
-    )
-    counted = [[0, 1, 0, 0], [1, 0, 1, 0], [2, 1, 0, 0], [2, 3, 0, 0], [0, 0, 0, 0], [0.91, 0.03, 0.03, 0.03]]
+    exact = [[0, 1, 0, 0], [0.5, 0, 0.5, 0], [2 / 3, 1 / 3, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0, 0]]
+    soft = [[0.85, 0.05, 0.05, 0.05], [0.9134, 0.0866, 0, 0]]  # smoothed, which names every class; of probabilities
+    rows = torch.tensor([*exact, *soft])
+    counted = [[0, 1, 0, 0], [1, 0, 1, 0], [2, 1, 0, 0], [2, 3, 0, 0], [0, 0, 0, 0], *soft]
     torch.testing.assert_close(count_labels(rows), torch.tensor(counted))
 
 

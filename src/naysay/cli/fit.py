@@ -147,6 +147,9 @@ def fit(
             if asked[name] != NETWORK[name]:
                 itself = f"the recipe {first.recipe} shares labels in its own way"
                 raise InputError(f"--{name} is for schemes, and {itself}. Leave it out.")
+        if config is not None and encoder is not None:
+            begins = f"the recipe {first.recipe} in {config} begins with the encoder that the file names, as encoder"
+            raise InputError(f"{begins}, and has no use for --encoder. Name it there.")
     auto = chooses_itself(asked)
     if as_published:
         paper = Sharing()

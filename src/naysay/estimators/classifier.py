@@ -153,6 +153,7 @@ class ComplementaryClassifier(Complementary):
             X,
             comp,
             T=T,
+            T_is_stated=not isinstance(self.transition, str),
             assume="uniform" if two else "auto",
             class_shares=known,
             budget=self.budget,

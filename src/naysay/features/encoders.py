@@ -64,8 +64,9 @@ def weights_of(encoder: nn.Module) -> Tensor:
     return next(chain(encoder.parameters(), encoder.buffers()), torch.empty(0))
 
 
-def save_encoder(path: Path, encoder: nn.Module, card: dict[str, Any]) -> None:
+def save_encoder(path: str | Path, encoder: nn.Module, card: dict[str, Any]) -> None:
     """Write the encoder in half precision at `path` (.safetensors) and its card beside it (.json)."""
+    path = Path(path)
     content = save({name: _halve(tensor).cpu().contiguous() for name, tensor in encoder.state_dict().items()})
     full = card | {"file": path.name, "sha256": hashlib.sha256(content).hexdigest()}
     files.replace(path, content)

@@ -85,6 +85,7 @@ def fit(
     comp: Tensor,
     *,
     T: Any = None,
+    T_is_stated: bool = True,
     assume: str = "auto",
     class_shares: Tensor | None = None,
     budget: float | None = None,
@@ -94,6 +95,7 @@ def fit(
     """Try what the budget (seconds) affords on rows x, a table (n, d) or images, with labels `comp` (n, K).
 
     T: how labels come about, where it is known; else it is found, unless `assume` is "uniform" or "popularity".
+    T_is_stated: whether it was stated, and not estimated from the labels: before such a T class shares count.
     class_shares (K,): how common classes are, where it is known: the mixture's predictions then have these shares.
     """
     started = time.perf_counter()
@@ -109,7 +111,7 @@ def fit(
     allowed = budget_for(len(labelled)) if budget is None else budget
     rows, left = affordable(allowed, n, d, given.shape[1], len(parts), x.ndim > 2)
     if class_shares is not None:
-        rows = [row.knowing(as_floats(class_shares), T_is_known=T is not None) for row in rows]
+        rows = [row.knowing(as_floats(class_shares), T_is_known=T is not None and T_is_stated) for row in rows]
     tell("finding how labels come about")
     named = _naming(T, assume, x, comp, [row for row in rows if row.quick] or rows[:1], seed)
     random = f", {named.noise:.0%} at random" if named.noise else ""

@@ -40,6 +40,7 @@ def try_all(
         data.comp,
         assume=settings.assume,
         T=near.T if near is not None and settings.assume == "estimated" else None,
+        T_is_stated=False,
         class_shares=known,
         budget=settings.budget,
         seed=settings.config.seed,

@@ -12,8 +12,8 @@ average (Tarvainen and Valpola 2017), and what is kept. The first epochs learn t
 Neighbours are looked up again, in the teacher's space, as learning goes on. What is seen, and where neighbours are
 looked up first, the recipes say: `consistent` for images, by weak and strong views, and `taught` for rows of numbers.
 With `reading="linear"` S is not what neighbours share, but what a linear model fitted to all labels says, in the
-teacher's space and in one that stays (`recipes.readout`). It is surer where it is right and less where it is not; as it
-has learned from the teacher's space, a half of each speaks best (a = b = 1/2), and own labels from the first epoch.
+teacher's space and in one that stays (`recipes.readout`). It is surer where it is right and less where it is not; of
+clothes a half of each spoke best (a = b = 1/2), and own labels from the first epoch.
 
 T is the caller's, or popularity with one rate of noise: the one that is stated, or how much of the own labels the
 teacher of the epoch before took for the true class. With `naming="counted"` it is counted by a small network in the
@@ -326,10 +326,10 @@ class Teaching(Plain):
 def count_labels(comp: Tensor) -> Tensor:
     """How often each class is named (n, K), of labels (n, K) whose rows sum to 1.
 
-    A row of multiples of 1/m is m labels, the fewest that fit and at most LABELS. Any other row, such as one that was
-    smoothed or comes of probabilities, is one label that says several things.
+    A row of multiples of 1/m is m labels, the fewest that fit and at most LABELS. Any other row is one label that says
+    several things, as one that comes of probabilities; so is one that was smoothed, which names every class.
     """
-    counts, left = comp.clone(), torch.ones_like(comp[:, :1], dtype=torch.bool)
+    counts, left = comp.clone(), ~(comp > 0).all(1, keepdim=True)
     for m in range(1, LABELS + 1):
         whole = (comp * m).round()
         fits = left & ((comp * m - whole).abs() <= WHOLE).all(1, keepdim=True) & (whole.sum(1, keepdim=True) == m)
