@@ -317,7 +317,8 @@ MUTANTS = [
         ("class_shares=shares_of(self.classes_, self.class_shares), transition=corrected)", "transition=corrected)"),
         ("train(config, X, shared, T=T, model=module)", "train(config, X, shared, model=module)"),
         ("return shared, None if sharing.corrects else T", "return shared, T"),
-        ("            T=T,\n            assume", "            assume", "test_portfolio.py"),
+        ("            T=T,\n", "", "test_portfolio.py"),
+        ("T_is_stated=not isinstance(self.transition, str)", "T_is_stated=True", "test_taught.py -k stated"),
         ("            class_shares=known,\n", "", "test_portfolio.py"),
         ("            budget=self.budget,\n", "", "test_portfolio.py"),
         (
