@@ -211,9 +211,9 @@ def test_the_command_trains_as_long_as_the_rows_ask_for_it():
 def test_in_the_portfolio_it_is_told_class_shares_and_then_needs_no_T():
     candidate = next(row for row in CANDIDATES if row.settings == (Network(TAUGHT),))
     known = np.array([0.4, 0.3, 0.1, 0.1, 0.1])
-    (told,) = candidate.knowing(known, T_is_known=False).settings
+    (told,) = candidate.knowing(known, T_is_stated=False).settings
     assert told.config.options["class_shares"] == known.tolist()
-    (plain,) = next(row for row in CANDIDATES if row.name == "network").knowing(known, T_is_known=False).settings
+    (plain,) = next(row for row in CANDIDATES if row.name == "network").knowing(known, T_is_stated=False).settings
     assert plain == Network()
     x, y_true = directions(100, 0)
     comp = named(y_true, transition.uniform(K)).double().numpy()
@@ -241,7 +241,7 @@ def test_a_portfolio_is_told_whether_T_was_stated(monkeypatch):
     for given, expected in ((None, False), ("estimated", False), ("popularity", False), (T, True)):
         seen.clear()
         ComplementaryClassifier(transition=given, class_shares="even").fit(x.numpy(), comp)
-        assert {network.T_is_known for network in seen} == {expected}
+        assert {network.T_is_stated for network in seen} == {expected}
 
 
 def test_labels_are_counted_by_their_weights_and_a_soft_row_is_one_label():

@@ -24,6 +24,8 @@ UNLABELLED = -1
 SEVERAL = (list, tuple, np.ndarray, Tensor, set, frozenset)  # what a row of several labels may be
 PANDAS_MISSING = ("NAType", "NaTType")  # by name: an NA is neither equal to itself nor unequal, and pandas is not ours
 MOST = 64  # labels of a row, as their weights still tell them
+WHOLE = 1e-3  # by which a weight times the number of labels may be off, as `validate` lets row sums be
+BLOCK = 65_536  # rows looked at together, so that a million need little memory
 COUNT_BYTES = 20  # for each entry of comp while labels are counted: int64, float64 and the float32 that stays
 ROW_SUM_TOLERANCE = 1e-3  # rows of float16 embeddings pipelines sum to 1 only to their eleven bits
 
@@ -174,6 +176,27 @@ def is_missing(value: Any) -> bool:
         return not value.strip()
     nan = isinstance(value, float) and bool(np.isnan(value))
     return value is None or nan or type(value).__name__ in PANDAS_MISSING
+
+
+def tally(comp: Tensor, most: int = MOST) -> tuple[Tensor, Tensor]:
+    """How often each class is named (n, K), and of which rows (n,) the weights tell it.
+
+    They do of rows of multiples of 1/m, which are m labels that weigh 1/m each, m at most `most`; and of rows without
+    labels. Any other row is soft, and its counts are 0. The smallest numbers fit: a row that names two classes twice
+    each counts as two labels.
+    """
+    counts, told = torch.zeros_like(comp), ~(comp > 0).any(1)
+    for start in range(0, len(comp), BLOCK):
+        todo = start + (~told[start : start + BLOCK]).nonzero()[:, 0]
+        for m in range(1, most + 1):
+            if not len(todo):
+                break
+            scaled = comp[todo] * m
+            whole = scaled.round()
+            fits = ((scaled - whole).abs() <= WHOLE).all(1) & (whole.sum(1) == m)
+            counts[todo[fits]], told[todo[fits]] = whole[fits], True
+            todo = todo[~fits]
+    return counts, told
 
 
 def validate(comp: Any, n_classes: int | None = None) -> Tensor:

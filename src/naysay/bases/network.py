@@ -30,18 +30,18 @@ class NetworkModel:
 class Network:
     """config: its loss must take a T, as `fwd` does, or its recipe share labels itself.
 
-    T_is_known: whether T was stated, and not estimated; only then it counts beside class shares.
+    T_is_stated: whether T was stated, and not estimated; only then it counts beside class shares.
     """
 
     config: Config = field(default_factory=lambda: SMALL)
-    T_is_known: bool = False
+    T_is_stated: bool = False
 
-    def knowing(self, class_shares: Floats, T_is_known: bool) -> Self:
+    def knowing(self, class_shares: Floats, T_is_stated: bool) -> Self:
         """The same, told how common classes are (K,), where its recipe has a use for it."""
         if not RECIPES[self.config.recipe].shares:
             return self
         told = {**self.config.options, "class_shares": class_shares.tolist()}
-        return replace(self, config=replace(self.config, options=told), T_is_known=T_is_known)
+        return replace(self, config=replace(self.config, options=told), T_is_stated=T_is_stated)
 
     def fit(self, x: Any, comp: Floats, T: Floats, seed: int = 0) -> NetworkModel:
         """Train on rows x, a table or images, with labels `comp` (n, K)."""
@@ -49,7 +49,7 @@ class Network:
         config = replace(self.config, seed=seed)
         given = torch.from_numpy(comp[labelled]).float()
         # what class shares do to labels that favour some, a T that was estimated would undo (`naysay.shares`)
-        by_shares = config.options.get("class_shares") is not None and not self.T_is_known
+        by_shares = config.options.get("class_shares") is not None and not self.T_is_stated
         known = None if by_shares else torch.from_numpy(T)
         trained = train(config, x[np.flatnonzero(labelled)], given, T=known, progress=False)
         return NetworkModel(trained.predictor)

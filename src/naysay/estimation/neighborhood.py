@@ -62,10 +62,6 @@ CLEAR = 0.5  # the share of each likely class that counts as clear
 EMPTY = 0.5  # labels added to each class, observed and expected
 FEWEST_PER_CLASS = 10  # labelled items per class, on average, below which neighbours are too few to speak
 TOLD = 3.0  # standard errors below chance from which neighbours are taken to say something at all
-MOST_LABELS = labels.MOST  # a row whose weights are no multiples of 1/1 ... 1/64 is no set of labels but a soft one
-# how far a weight times the number of labels may lie from a whole number: labels.validate's own tolerance on row sums
-WHOLE = 1e-3
-BLOCK = 65_536  # rows looked at together, so that a million need little memory
 
 Mask = NDArray[np.bool_]
 
@@ -174,29 +170,16 @@ def _check(features: Any, graph: neighbors.Graph | None, n: int, sample: int) ->
 
 
 def label_counts(comp: Tensor) -> LabelCounts:
-    """How often each class is named in each row, (n, K) whole numbers, from rows that weigh m labels 1/m each.
-
-    The smallest numbers that fit: a row that names two classes twice each counts as two labels.
-    """
-    weights = comp.detach().cpu().numpy()
-    counts = np.zeros(weights.shape, dtype=np.int32)
-    for start in range(0, len(weights), BLOCK):
-        todo = start + np.flatnonzero(weights[start : start + BLOCK].any(1))
-        for m in range(1, MOST_LABELS + 1):
-            if not len(todo):
-                break
-            scaled = weights[todo] * m
-            whole = np.rint(scaled)
-            fits = (np.abs(scaled - whole) <= WHOLE).all(1) & (whole.sum(1) == m)
-            counts[todo[fits]] = whole[fits]
-            todo = todo[~fits]
-        if len(todo):
-            row = int(todo[0])
-            raise InputError(
-                f"an audit needs the labels as they were given, m labels weighing 1/m each; row {row} of comp is soft "
-                f"({', '.join(f'{w:.3g}' for w in weights[row][:5])} ...). Audit the labels before augmentation."
-            )
-    return counts
+    """How often each class is named in each row, (n, K) whole numbers, from rows that weigh m labels 1/m each."""
+    weights = comp.detach().cpu()
+    counts, told = labels.tally(weights)
+    if not bool(told.all()):
+        row = int((~told).nonzero()[0])
+        raise InputError(
+            f"an audit needs the labels as they were given, m labels weighing 1/m each; row {row} of comp is soft "
+            f"({', '.join(f'{w:.3g}' for w in weights[row, :5].tolist())} ...). Audit the labels before augmentation."
+        )
+    return counts.numpy().astype(np.int32)
 
 
 def ask_neighbors(

@@ -37,10 +37,12 @@ class Candidate:
     images: bool = True
     quick: bool = False
 
-    def knowing(self, class_shares: Floats, T_is_known: bool) -> Self:
+    def knowing(self, class_shares: Floats, T_is_stated: bool) -> Self:
         """The same, its networks told how common classes are (K,), and whether T was stated."""
-        told = [base.knowing(class_shares, T_is_known) if isinstance(base, Network) else base for base in self.settings]
-        return replace(self, settings=tuple(told))
+        each = (
+            base.knowing(class_shares, T_is_stated) if isinstance(base, Network) else base for base in self.settings
+        )
+        return replace(self, settings=tuple(each))
 
 
 def _linear(n: int, d: int, K: int) -> float:

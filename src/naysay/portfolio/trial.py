@@ -111,7 +111,7 @@ def fit(
     allowed = budget_for(len(labelled)) if budget is None else budget
     rows, left = affordable(allowed, n, d, given.shape[1], len(parts), x.ndim > 2)
     if class_shares is not None:
-        rows = [row.knowing(as_floats(class_shares), T_is_known=T is not None and T_is_stated) for row in rows]
+        rows = [row.knowing(as_floats(class_shares), T_is_stated=T is not None and T_is_stated) for row in rows]
     tell("finding how labels come about")
     named = _naming(T, assume, x, comp, [row for row in rows if row.quick] or rows[:1], seed)
     random = f", {named.noise:.0%} at random" if named.noise else ""

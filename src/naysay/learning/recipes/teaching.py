@@ -35,7 +35,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from naysay import shares, transition
+from naysay import labels, shares, transition
 from naysay.errors import InputError, unknown
 from naysay.learning.recipe import SURE, Task, refuse_non_numbers
 from naysay.learning.recipes import counting, readout
@@ -50,7 +50,6 @@ NAMINGS = ("popularity", "counted")
 READINGS = ("neighbours", "linear")
 READ = 0.5  # the power of a linear reading beside the teacher
 LABELS = 32  # of one instance at most: finer parts are no counts
-WHOLE = 1e-3  # by which a number of labels may be off, as rounding leaves it
 
 
 @dataclass(frozen=True)
@@ -329,12 +328,8 @@ def count_labels(comp: Tensor) -> Tensor:
     A row of multiples of 1/m is m labels, the fewest that fit and at most LABELS. Any other row is one label that says
     several things, as one that comes of probabilities; so is one that was smoothed, which names every class.
     """
-    counts, left = comp.clone(), ~(comp > 0).all(1, keepdim=True)
-    for m in range(1, LABELS + 1):
-        whole = (comp * m).round()
-        fits = left & ((comp * m - whole).abs() <= WHOLE).all(1, keepdim=True) & (whole.sum(1, keepdim=True) == m)
-        counts, left = torch.where(fits, whole, counts), left & ~fits
-    return counts
+    counts, told = labels.tally(comp, LABELS)
+    return torch.where((told & ~(comp > 0).all(1))[:, None], counts, comp)
 
 
 def popularity(comp: Tensor, noise: float) -> Tensor:
