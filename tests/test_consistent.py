@@ -437,7 +437,7 @@ def test_without_an_encoder_labels_are_first_shared_by_patches_or_pixels_as_hidd
     for seed in range(3):
         comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=seed), 10)
         learner = recipes.build(Task(configure("consistent", model="mlp", crop=1, epochs=3), x, comp))
-        best = min(spaces.values(), key=lambda space: learner.foresight(space, 1.0)[0])
+        best = min(spaces.values(), key=lambda space: learner.foresight(space, 1.0)[0].value)
         assert torch.equal(learner.space(0), best)
         for name, vectors in spaces.items():
             learner.renew(vectors)
@@ -457,7 +457,7 @@ def test_pixels_are_taken_where_patches_say_less():
     told = {}
     for name, space in {"patches": patch_space(x), "pixels": learner.x.flatten(1).float()}.items():
         unit = torch.nn.functional.normalize(space, dim=1)
-        told[name] = learner.foresight(unit, 1.0)[0], unit
+        told[name] = learner.foresight(unit, 1.0)[0].value, unit
     better = min(told, key=lambda name: told[name][0])
     assert better == "pixels"
     assert torch.equal(learner.space(0), told["pixels"][1])

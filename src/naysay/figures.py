@@ -33,6 +33,7 @@ FIGURES = (
     Figure("coverage", "items whose target is sure", needs_truth=False),
     Figure("agreement", "images that the student takes for their target", needs_truth=False),
     Figure("evenness", "evenness of the targets' classes", needs_truth=False),
+    Figure("linear", "labels read by a linear model", needs_truth=False),
     Figure("noise", "own labels that the teacher takes for the class", "lower", needs_truth=False),
 )
 

@@ -184,16 +184,16 @@ def gammas(graph: Graph, sharing: Sharing, k: int) -> tuple[float | str, ...]:
     return (paper if graph.metric == "cosine" else EVENER[0] * suits, *(part * suits for part in EVENER[1:]))
 
 
-def hide(given: Tensor, seed: int) -> list[Tensor]:
+def hide(given: Tensor, seed: int, judges: int = JUDGES) -> list[Tensor]:
     """Numbers of the rows whose labels are hidden together, part by part; none where labels are too few to choose by.
 
-    Not every part is hidden where fewer hold enough labels.
+    Not every part is hidden where fewer hold enough labels, `judges`.
     """
     labelled = given.sum(1).nonzero()[:, 0].cpu()
     if len(labelled) < FEWEST_PER_CLASS * given.shape[1]:
         return []
     order = labelled[torch.from_numpy(stream(seed, "hidden labels").permutation(len(labelled)))]
-    parts = min(HIDDEN, math.ceil(JUDGES * HIDDEN / len(labelled)))
+    parts = min(HIDDEN, math.ceil(judges * HIDDEN / len(labelled)))
     return [order[at::HIDDEN].sort().values.to(given.device) for at in range(parts)]
 
 
@@ -213,27 +213,37 @@ def foresee(graph: Graph, given: Tensor, sharing: Sharing, hidden: Sequence[Tens
         logits = shares.find(Z, given, sharing.class_shares, sharing.transition).logits(Z)
     else:
         logits = -shares.SHARPNESS * Z.shape[1] * Z  # the least named class leads
-    known = sharing.transition
-    T = transition.popularity(given) if known is None else transition.validate(known, given.shape[1])
-    return selection.calibrated_scel([(logits.clamp_min(LOWEST), own, T)])[0]
+    return judge(logits, own, given, sharing.transition)
 
 
 def foresight(
-    features: Tensor, given: Tensor, sharing: Sharing, *, evener: float = 1.0, seed: int = 0
+    features: Tensor, given: Tensor, sharing: Sharing, *, evener: float = 1.0, seed: int = 0, judges: int = JUDGES
 ) -> tuple[Estimate | None, float]:
     """The loss of hidden labels by what neighbours in the features (n, d) share, and the gamma of their weights.
 
     Of spaces for the same labels (n, K) the one with the least loss shares them best. None where labels are too few to
-    hide any. It is told by at most SAMPLE rows. evener: the part that is taken of the gamma that distances call for.
+    hide any. It is told by at most SAMPLE rows, and by about as many hidden labels as `judges` says. evener: the part
+    that is taken of the gamma that distances call for.
     """
-    rows = _some(len(given), seed, "first space", given.device)
+    rows, hidden = hide_some(given, seed, judges)
     if rows is not None:
         features, given = features[rows], given[rows]
     sharing = sharing.within(*given.shape)
     graph = build(features, sharing.neighbors(*given.shape), sharing.method, sharing.metric)
     gamma = evener * sharing.gamma_for(graph.distances)
-    hidden = hide(given, seed)
     return foresee(graph, given, replace(sharing, gamma=gamma), hidden) if hidden else None, gamma
+
+
+def hide_some(given: Tensor, seed: int, judges: int = JUDGES) -> tuple[Tensor | None, list[Tensor]]:
+    """The rows by which readings of labels given (n, K) are compared, None for all, and those among them to `hide`."""
+    rows = _some(len(given), seed, "first space", given.device)
+    return rows, hide(given if rows is None else given[rows], seed, judges)
+
+
+def judge(logits: Tensor, own: Tensor, given: Tensor, T: Tensor | None) -> Estimate:
+    """The loss of each hidden label `own` (m, K), by logits (m, K) of classes; T: None is how popular `given` are."""
+    known = transition.popularity(given) if T is None else transition.validate(T, given.shape[1])
+    return selection.calibrated_scel([(logits.clamp_min(LOWEST), own, known)])[0]
 
 
 def _some(n: int, seed: int, name: str, device: torch.device) -> Tensor | None:

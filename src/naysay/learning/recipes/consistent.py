@@ -53,8 +53,7 @@ class Consistent(teaching.Teaching):
         """The encoder's, which the teacher starts from; without one, of patches or of pixels, as labels say."""
         if self.config.encoder is not None:
             return self.space(1)
-        spaces = [patch_space(self.x), F.normalize(self.x.flatten(1).float(), dim=1)]
-        return min(spaces, key=lambda space: self.foresight(space, 1.0)[0])
+        return self.best_foreseen([patch_space(self.x), F.normalize(self.x.flatten(1).float(), dim=1)], 1.0)[0]
 
     def staying_space(self) -> Tensor | None:
         """Without an encoder that of patches, with more axes than neighbours are looked up by: weights are fitted."""

@@ -37,10 +37,8 @@ class Taught(teaching.Teaching):
 
     def first_space(self) -> Tensor:
         """The rows, by angle or as they are, scaled for weights of gamma 1: as neighbours better foresee labels."""
-        spaces = [self.x, F.normalize(self.x, dim=1)]
-        told = [self.foresight(space, "auto", EVENER) for space in spaces]
-        best = min((0, 1), key=lambda at: told[at][0])
-        return spaces[best] * math.sqrt(told[best][1])
+        best, gamma = self.best_foreseen([self.x, F.normalize(self.x, dim=1)], "auto", EVENER)
+        return best * math.sqrt(gamma)
 
     def staying_space(self) -> Tensor:
         """The rows, standardised."""

@@ -12,8 +12,9 @@ average (Tarvainen and Valpola 2017), and what is kept. The first epochs learn t
 Neighbours are looked up again, in the teacher's space, as learning goes on. What is seen, and where neighbours are
 looked up first, the recipes say: `consistent` for images, by weak and strong views, and `taught` for rows of numbers.
 With `reading="linear"` S is not what neighbours share, but what a linear model fitted to all labels says, in the
-teacher's space and in one that stays (`recipes.readout`). It is surer where it is right and less where it is not; of
-clothes a half of each spoke best (a = b = 1/2), and own labels from the first epoch.
+teacher's space and in one that stays (`recipes.readout`). It is surer where it is right and less where it is not, and
+own labels speak beside it from the first epoch. `reading="auto"` takes it where class shares are known and labels that
+are hidden are foreseen better by it, in the first space, by two standard errors; neighbours otherwise.
 
 T is the caller's, or popularity with one rate of noise: the one that is stated, or how much of the own labels the
 teacher of the epoch before took for the true class. With `naming="counted"` it is counted by a small network in the
@@ -35,11 +36,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from naysay import labels, shares, transition
+from naysay import labels, selection, shares, transition
 from naysay.errors import InputError, unknown
 from naysay.learning.recipe import SURE, Task, refuse_non_numbers
 from naysay.learning.recipes import counting, readout
 from naysay.learning.recipes.plain import Plain
+from naysay.selection import Estimate
 
 BLOCK = 2048  # instances at a time, where the teacher looks at all of them
 LEAST = 1e-6  # no posterior is taken to be smaller: neighbours do not rule a class out
@@ -47,7 +49,8 @@ USUAL_NOISE = 0.03  # of labels whose T is counted, before any is
 LEAST_NOISE, MOST_NOISE = 1e-3, 0.3  # no label rules a class out, and labels as found to say at least something
 UNIT, STRONGEST = 0.065, 0.5  # of shared labels where one own label tells 1 nat, and where it tells nothing
 NAMINGS = ("popularity", "counted")
-READINGS = ("neighbours", "linear")
+READINGS = ("auto", "neighbours", "linear")
+BETTER = 2.0  # standard errors by which a linear reading must foresee hidden labels better than neighbours do
 READ = 0.5  # the power of a linear reading beside the teacher
 LABELS = 32  # of one instance at most: finer parts are no counts
 
@@ -64,7 +67,7 @@ class Options:
     own: float = 1.0  # the weight of the likelihood of own labels; 0 leaves them out of the targets too
     noise: float | None = None  # how many own labels name the true class; None: as the teacher finds; 0: none at all
     naming: str = "popularity"  # T where none is given: "popularity" with noise, or "counted" by a network in the space
-    reading: str = "neighbours"  # S: of labels that neighbours share, or "linear", of a model fitted to all of them
+    reading: str = "auto"  # S: of labels that "neighbours" share, or "linear", of a model fitted to all of them
     memory: float = 1.5  # epochs over which the teacher averages
     mixup: float = 1.0  # how far an instance may be mixed with another: at 1 by up to a half
 
@@ -110,7 +113,8 @@ class Teaching(Plain):
     The last of the numbers drawn for an instance says how much of it is mixed with another.
     """
 
-    figures = ("coverage", "agreement", "evenness", "noise")
+    figures = ("coverage", "agreement", "evenness", "noise", "linear")
+    linear: Tensor  # () 1 where labels are read by a linear model, 0 where neighbours share them
     shared: Tensor  # (n, K) log posteriors of the labels that neighbours share
     likelihood: Tensor  # (K, K) log T, by which an instance's own labels speak
     offsets: Tensor  # (K,) what is added to the logits of targets for the class shares
@@ -136,7 +140,7 @@ class Teaching(Plain):
         self.class_shares = shares.read(options.class_shares, n_classes)
         self.step = min(1.0, 1 / (options.memory * max(1, n // self.config.batch_size)))
         sizes = {"shared": (n, n_classes), "likelihood": (n_classes, n_classes), "offsets": (n_classes,)}
-        for name, shape in {**sizes, "met": (n_classes,), "named": (2,), "powers": (3,)}.items():
+        for name, shape in {**sizes, "met": (n_classes,), "named": (2,), "powers": (3,), "linear": ()}.items():
             self.register_buffer(name, torch.zeros(shape, device=device))
         self.register_buffer("counts", count_labels(self.comp), persistent=False)
         # numbers in a tensor, not in the code of a compiled step, which then serves all of them
@@ -159,14 +163,25 @@ class Teaching(Plain):
         """Vectors (n, d) of all instances that no training changes, read beside the teacher's; None: there are none."""
         return None
 
-    def foresight(self, space: Tensor, gamma: float | str, evener: float = 1.0) -> tuple[float, float]:
-        """The loss of hidden labels by what neighbours in the space share, 0 where too few could be hidden; gamma."""
+    def foresight(
+        self, space: Tensor, gamma: float | str, evener: float = 1.0, **judges: int
+    ) -> tuple[Estimate | None, float]:
+        """The loss of hidden labels by what neighbours in the space share, None where too few could be hidden; gamma.
+
+        judges: as many hidden labels as are enough, if it is to be so many.
+        """
         import naysay  # sharing is a later stage, which these recipes call when they run
 
         known = {"class_shares": self.settings.class_shares, "transition": self.T}
         usual = naysay.augmentation.Sharing("dms", None, gamma=gamma, **known)
-        found = naysay.augmentation.foresight(space, self.comp, usual, evener=evener, seed=self.config.seed)
-        return 0.0 if found[0] is None else float(found[0].value), float(found[1])
+        return naysay.augmentation.foresight(space, self.comp, usual, evener=evener, seed=self.config.seed, **judges)
+
+    def best_foreseen(self, spaces: list[Tensor], gamma: float | str, evener: float = 1.0) -> tuple[Tensor, float]:
+        """The space in which neighbours foresee hidden labels best (the first, where labels are too few), and gamma."""
+        found = [self.foresight(space, gamma, evener) for space in spaces]
+        losses = [0.0 if told is None else told.value for told, _ in found]
+        best = losses.index(min(losses))
+        return spaces[best], found[best][1]
 
     def train(self, mode: bool = True) -> Self:
         """The teacher never takes batch statistics."""
@@ -176,11 +191,11 @@ class Teaching(Plain):
 
     def before_epoch(self, epoch: int) -> None:
         """Share labels again where it is time; put the targets' powers, offsets and T in place."""
-        options, linear = self.settings, self.settings.reading == "linear"
-        alone = epoch < self.first
+        options, alone = self.settings, epoch < self.first
         self.learn_from_last_epoch(alone)
         if epoch == 0 or epoch in self.renewed_at():
-            self.read(epoch) if linear else self.renew(self.space(epoch))
+            self.renew_shared(epoch)
+        linear = bool(self.linear)
         if epoch == self.first:
             self.move_teacher(1.0)
         own, shared = float(options.own > 0), options.shared
@@ -190,6 +205,35 @@ class Teaching(Plain):
         first = [0.0, 1.0, own if linear else 0.0]
         self.powers.copy_(torch.tensor(first if alone else [options.trust, shared, own]))
         self.met.zero_(), self.named.zero_()
+
+    def renew_shared(self, epoch: int) -> None:
+        """Let neighbours share labels again, or read them by a linear model; before the first epoch, settle which."""
+        space = None
+        if epoch == 0:
+            space = None if self.settings.reading == "linear" else self.space(0)
+            self.linear.fill_(space is None or (self.settings.reading == "auto" and self.reads_better_linearly(space)))
+            self.processes.copy_first_([self.linear])
+        if self.linear:
+            self.read(epoch, space)
+        else:
+            self.renew(self.space(epoch) if space is None else space)
+
+    def reads_better_linearly(self, space: Tensor) -> bool:
+        """Whether hidden labels are foreseen better by a linear model than by neighbours in the first space.
+
+        Not asked where class shares are not known: labels that favour some classes would mislead it (`readout`). Nor
+        where T is to be counted, which says what S is.
+        """
+        if self.class_shares is None or self.settings.naming == "counted":
+            return False
+        by_neighbours, _ = self.foresight(space, 1.0, judges=readout.JUDGES)
+        if by_neighbours is None:
+            return False
+        known = self.likelihood.exp(), self.class_shares
+        linearly = readout.foresight(
+            self.spaces(0, space), self.comp, self.counts, *known, stated=self.T, seed=self.config.seed
+        )
+        return linearly is not None and selection.gain(linearly, by_neighbours).z > BETTER
 
     def learn_from_last_epoch(self, alone: bool) -> None:
         """Align the targets, and read the noise of own labels off what the teacher took them for."""
@@ -253,16 +297,20 @@ class Teaching(Plain):
         self.shared.copy_(posterior.clamp_min(LEAST).log())
         self.processes.copy_first_([self.shared])
 
-    def read(self, epoch: int) -> None:
+    def read(self, epoch: int, space: Tensor | None = None) -> None:
         """Fit a linear model to the labels: in the space that stays and, once it has learned, in the teacher's."""
+        posterior = readout.read(self.spaces(epoch, space), self.counts, self.likelihood.exp(), self.class_shares)
+        self.shared.copy_(posterior.clamp_min(LEAST).log())
+        self.processes.copy_first_([self.shared])
+
+    def spaces(self, epoch: int, space: Tensor | None = None) -> list[Tensor]:
+        """What a linear model reads: the space that stays, and the teacher's; `space`: that one, if it is at hand."""
         if self.staying is None:
             self.staying = self.staying_space()
         spaces = [] if self.staying is None else [self.staying]
         if epoch or not spaces:
-            spaces.append(self.space(epoch))
-        posterior = readout.read(spaces, self.counts, self.likelihood.exp(), self.class_shares)
-        self.shared.copy_(posterior.clamp_min(LEAST).log())
-        self.processes.copy_first_([self.shared])
+            spaces.append(self.space(epoch) if space is None else space)
+        return spaces
 
     def forward(self, rows: Tensor, draws: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Cross entropy to the targets and the likelihood of own labels, over this process's rows."""
@@ -296,6 +344,7 @@ class Teaching(Plain):
                 (target.argmax(1) == logs.argmax(1)).float().mean(),
                 evenness(target.mean(0)),
                 named[0] / named[1].clamp_min(1.0),
+                self.linear,
             )
             return terms.sum() * (self.processes.size / len(rows)), torch.stack(told)
 
