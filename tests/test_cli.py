@@ -489,6 +489,10 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     assert json.loads((tmp_path / "RUN" / "run.json").read_text())["space"] == "encoder.safetensors, by angle"
     card = json.loads((tmp_path / "encoder" / "encoder.json").read_text())
     assert card["config"]["options"]["network"] == "small"  # there is no GPU
+    assert card["readout"] == "half whitened by the mean and axes of 24 training images, no labels"
+    lines = [json.loads(line) for line in (tmp_path / "encoder" / "records.jsonl").read_text().splitlines()]
+    assert card["knn_network"] == done["knn_network"] == lines[-1]["knn"]
+    assert card["knn"] == done["knn"]
     assert "got both" in naysay(*base, "--minutes", 1, code=2).stderr
     again = ("pretrain", tmp_path / "photos", "--quiet", "--out", tmp_path / "other", "--epochs")
     naysay(*again, 1)

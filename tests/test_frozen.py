@@ -123,6 +123,27 @@ def test_a_table_of_the_same_rows_gives_the_same_estimates(place, tmp_path):
     assert of_images == of_table
 
 
+def test_an_encoder_is_learned_with_its_readout_and_kept_with_it(place, tmp_path):
+    x = datasets.from_folder(place / "photos").x
+    net, _ = features.load_encoder(place / "e.safetensors")
+    features.save_encoder(tmp_path / "e.safetensors", features.with_readout(net, x), {})
+    frozen = features.Frozen.load(tmp_path / "e.safetensors")
+    assert frozen.width == 256
+    frozen.save(tmp_path / "kept.safetensors")
+    assert features.Frozen.load(tmp_path / "kept.safetensors").hash == frozen.hash
+    white = features.whiten(features.extract(net, x))
+    made = frozen(x, cache=False)
+    near = (made * white).sum(1) / np.linalg.norm(made, axis=1) / np.linalg.norm(white, axis=1)
+    assert near.min() > 0.999  # half precision
+    votes = [row["label"] for row in csv.DictReader((place / "votes.csv").open())]
+    by_file, by_rows = (
+        ComplementaryClassifier(encoder=tmp_path / "e.safetensors", budget=1),
+        ComplementaryClassifier(budget=1),
+    )
+    expected = by_rows.fit(made, votes).predict_proba(made)
+    assert np.allclose(by_file.fit(x, votes).predict_proba(x), expected, atol=1e-4)  # other batches
+
+
 def test_the_shortest_call_says_what_is_learned_and_what_is_kept(place):
     said, about = (place / "said").read_text(), json.loads((place / "RUN" / "run.json").read_text())
     assert "models learn what e.safetensors makes of the images, 256 numbers each, and not their pixels" in said
