@@ -412,6 +412,16 @@ def test_new_rows_are_whitened_like_those_they_are_compared_with():
     assert np.allclose(whiten(3 * x[:7], like=torch.from_numpy(x)), whiten(x)[:7], atol=1e-4)  # lengths do not count
 
 
+def test_whitened_rows_stay_in_their_columns():
+    x = spread_out(400, 12)
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    assert np.allclose(whiten(x, strength=0), unit - unit.mean(0), atol=1e-6)  # only centred
+    moved = Readout.fit(np.asarray(x, np.float32)).axes
+    assert torch.allclose(moved, moved.T, atol=1e-4 * float(moved.abs().max()))
+    order = np.random.default_rng(0).permutation(12)
+    assert np.allclose(whiten(x[:, order]), whiten(x)[:, order], atol=1e-3)
+
+
 def test_classes_that_differ_in_narrow_directions_are_found_after_whitening():
     g = np.random.default_rng(0)
     kind = g.integers(0, 10, 600)

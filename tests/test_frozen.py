@@ -123,25 +123,28 @@ def test_a_table_of_the_same_rows_gives_the_same_estimates(place, tmp_path):
     assert of_images == of_table
 
 
-def test_an_encoder_is_learned_with_its_readout_and_kept_with_it(place, tmp_path):
+def test_the_rows_of_the_network_alone_are_learned_and_the_file_is_kept_with_its_readout(place, tmp_path):
     x = datasets.from_folder(place / "photos").x
     net, _ = features.load_encoder(place / "e.safetensors")
     features.save_encoder(tmp_path / "e.safetensors", features.with_readout(net, x), {})
     frozen = features.Frozen.load(tmp_path / "e.safetensors")
     assert frozen.width == 256
+    assert np.array_equal(frozen(x), features.Frozen.load(place / "e.safetensors")(x))
     frozen.save(tmp_path / "kept.safetensors")
-    assert features.Frozen.load(tmp_path / "kept.safetensors").hash == frozen.hash
+    kept, card = features.load_encoder(tmp_path / "kept.safetensors")
+    assert card["sha256"] == frozen.hash
+    assert kept is not features.encoders.network_of(kept)
+
+
+def test_neighbours_are_looked_up_by_the_readout(place, tmp_path):
+    x = datasets.from_folder(place / "photos").x
+    net, _ = features.load_encoder(place / "e.safetensors")
+    features.save_encoder(tmp_path / "e.safetensors", features.with_readout(net, x), {})
+    space = features.find_space(x, encoder=tmp_path / "e.safetensors")
     white = features.whiten(features.extract(net, x))
-    made = frozen(x, cache=False)
-    near = (made * white).sum(1) / np.linalg.norm(made, axis=1) / np.linalg.norm(white, axis=1)
+    near = (space.features * white).sum(1) / np.linalg.norm(space.features, axis=1) / np.linalg.norm(white, axis=1)
     assert near.min() > 0.999  # half precision
-    votes = [row["label"] for row in csv.DictReader((place / "votes.csv").open())]
-    by_file, by_rows = (
-        ComplementaryClassifier(encoder=tmp_path / "e.safetensors", budget=1),
-        ComplementaryClassifier(budget=1),
-    )
-    expected = by_rows.fit(made, votes).predict_proba(made)
-    assert np.allclose(by_file.fit(x, votes).predict_proba(x), expected, atol=1e-4)  # other batches
+    assert space.metric == "cosine"
 
 
 def test_the_shortest_call_says_what_is_learned_and_what_is_kept(place):

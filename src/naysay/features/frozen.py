@@ -16,7 +16,7 @@ from torch import nn
 
 from naysay import files
 from naysay.features.cache import Features
-from naysay.features.encoders import AGAIN, read_encoder, width_of, with_channels
+from naysay.features.encoders import AGAIN, network_of, read_encoder, width_of, with_channels
 from naysay.features.extract import Ahead, Cache, extract
 from naysay.features.raw import as_numbers
 
@@ -25,7 +25,11 @@ ENCODER = ".safetensors"  # how a file of an encoder ends; other files hold feat
 
 @dataclass(frozen=True, eq=False)
 class Frozen:
-    """The encoder with its read-out, its card, and the content of its file, as they were when it was read."""
+    """The encoder, its card, and the content of its file, as they were when it was read.
+
+    What is learned are the rows of the network alone: a read-out is for neighbours, and rows that end with it were
+    learned 1 to 3 points worse (docs/FEATURES.md, Learned as it is).
+    """
 
     name: str  # of the file
     module: nn.Module
@@ -35,7 +39,8 @@ class Frozen:
     @classmethod
     def load(cls, path: str | PathLike[str], way_out: str = AGAIN) -> Self:
         """The encoder at `path`, checked against its card; way_out: what to do where it cannot be used."""
-        return cls(Path(path).name, *read_encoder(path, way_out))
+        encoder, card, content = read_encoder(path, way_out)
+        return cls(Path(path).name, network_of(encoder), card, content)
 
     @property
     def hash(self) -> str:

@@ -4,6 +4,9 @@ A few broad directions of an embedding decide who is near, and they need not be 
 principal axes, the others count too. Wholly whitened, narrow directions count as much as broad ones, though they hold
 more noise; half way, where each spread becomes its square root, neighbours were the better (docs/FEATURES.md). A tenth
 of the mean variance is added to every axis's (the shrinkage of Ledoit and Wolf 2004, with a fixed weight).
+
+Scaled rows are turned back to the columns they came in (whitening by the symmetric root), which changes no angle: they
+then depend on no axis's sign or order, and a model that standardises columns does not whiten them wholly.
 """
 
 from typing import Any, Self
@@ -44,8 +47,8 @@ class Readout(nn.Module):
             raise InputError(
                 f"rows to whiten must point in different directions; got {len(base)} that do not. Leave whiten out."
             )
-        scale = (axes * shrunk ** (-strength / 2)).astype(np.float32)
-        return cls(torch.from_numpy(mean), torch.from_numpy(scale))
+        root = (axes * shrunk ** (-strength / 2)) @ axes.T
+        return cls(torch.from_numpy(mean), torch.from_numpy(root.astype(np.float32)))
 
     def forward(self, x: Tensor) -> Tensor:
         # in float32 also within an autocast or a half-precision module: what sets rows apart is small beside the mean
