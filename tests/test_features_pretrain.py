@@ -473,8 +473,11 @@ def test_the_file_of_an_encoder_with_a_readout_round_trips(tmp_path, with_its_re
     again, _ = load_encoder(path)
     assert not again.training
     assert [*again.state_dict()] == [*with_its_readout.state_dict()]
-    for name, tensor in with_its_readout.state_dict().items():
-        assert torch.equal(again.state_dict()[name], tensor.half().float() if tensor.is_floating_point() else tensor)
+    for name, tensor in with_its_readout.network.state_dict().items():
+        kept = again.network.state_dict()[name]
+        assert torch.equal(kept, tensor.half().float() if tensor.is_floating_point() else tensor), name
+    for name, tensor in with_its_readout.readout.state_dict().items():
+        assert torch.equal(again.readout.state_dict()[name], tensor), name  # as exact as it was
     assert {"0.weight", "readout.mean", "readout.axes"} <= load_file(path).keys()  # the network's names are its own
     alone, card = load_encoder(path, readout=False)
     assert card["data"] == "none"

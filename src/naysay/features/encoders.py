@@ -1,9 +1,9 @@
 """Encoders: images through them, batch by batch, and trained ones as files with a card that says where they come from.
 
 `NAME.safetensors` holds the encoder's state in half precision (11 million numbers, 22 MB), and beside the network's the
-tensors of a read-out where there is one (`readout.mean`, `readout.axes`); `NAME.json` is the card: data, method,
-epochs, kNN accuracy, command, hardware, date, and the file's own hash. Half precision moves a feature by about 1e-3 of
-its size, far less than the spread between two runs.
+tensors of a read-out where there is one (`readout.mean`, `readout.axes`, float32, 1 MB); `NAME.json` is the card: data,
+method, epochs, kNN accuracy, command, hardware, date, and the file's own hash. Half precision moves a feature by about
+1e-3 of its size, far less than the spread between two runs.
 """
 
 import contextlib
@@ -85,11 +85,12 @@ def weights_of(encoder: nn.Module) -> Tensor:
 
 
 def save_encoder(path: str | Path, encoder: nn.Module, card: dict[str, Any]) -> None:
-    """Write the encoder with its read-out in half precision at `path` (.safetensors), its card beside it (.json)."""
-    path, state = Path(path), dict(network_of(encoder).state_dict())
+    """Write the encoder at `path` (.safetensors), in half precision but for its read-out, and its card beside it."""
+    path = Path(path)
+    state = {name: _halve(tensor) for name, tensor in network_of(encoder).state_dict().items()}
     if isinstance(encoder, WithReadout):
         state |= {f"{READOUT}{name}": tensor for name, tensor in encoder.readout.state_dict().items()}
-    content = save({name: _halve(tensor).cpu().contiguous() for name, tensor in state.items()})
+    content = save({name: tensor.cpu().contiguous() for name, tensor in state.items()})
     full = card | {"file": path.name, "sha256": hashlib.sha256(content).hexdigest()}
     files.replace(path, content)
     files.replace(path.with_suffix(".json"), (json.dumps(full, indent=2) + "\n").encode())

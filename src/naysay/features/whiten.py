@@ -45,7 +45,7 @@ class Readout(nn.Module):
         shrunk = variances.clip(0) + NOISE * variances.mean()
         if len(base) < 2 or shrunk.min() <= 0:
             raise InputError(
-                f"rows to whiten must point in different directions; got {len(base)} that do not. Leave whiten out."
+                f"rows to whiten must point in different directions; got {len(base)} that do not. Leave them so."
             )
         root = (axes * shrunk ** (-strength / 2)) @ axes.T
         return cls(torch.from_numpy(mean), torch.from_numpy(root.astype(np.float32)))
