@@ -112,7 +112,10 @@ MUTANTS = [
         ("return x if self.encoder is None else self.encoder(x)", "return x"),
     ),
     *of(
-        "features/frozen.py", "test_frozen.py", ("with_channels(as_numbers(images), self.module)", "as_numbers(images)")
+        "features/frozen.py",
+        "test_frozen.py",
+        ("with_channels(as_numbers(images), self.module)", "as_numbers(images)"),
+        ("network_of(encoder), card, content", "encoder, card, content"),
     ),
     *of(
         "features/whiten.py",

@@ -28,7 +28,7 @@ class Frozen:
     """The encoder, its card, and the content of its file, as they were when it was read.
 
     What is learned are the rows of the network alone: a read-out is for neighbours, and rows that end with it were
-    learned 0.3 to 1.9 points worse (docs/FEATURES.md).
+    learned 0.2 to 1.9 points worse (docs/FEATURES.md).
     """
 
     name: str  # of the file
