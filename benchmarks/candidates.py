@@ -119,7 +119,7 @@ def main() -> None:
                 run = pretrain(images, config, encoder=encoder(seed))
                 used = time.process_time() - start
                 figures = {k: run.curve[-1][k] for k in ("loss", "spread")}
-                line |= {"knn": knn(run.encoder), **figures, "config": config.as_dict()}
+                line |= {"knn": knn(run.network), **figures, "config": config.as_dict()}
             else:
                 line["knn"] = knn(nn.Flatten() if name == "pixels" else encoder(seed).eval())
                 used = time.process_time() - start

@@ -218,7 +218,8 @@ def _space(images: str, encoder: Path | None, place: Place) -> Space:
         train, test = (_unit(torch.from_numpy(x).flatten(1).float()) for x in (read.x_train, read.x_test))
         return Space(train, test, {"name": "pixels", "hash": None})
     cache = datasets.data_folder(place.data) / "features"
-    found = (features.extract(encoder, x, cache=cache) for x in (read.x_train, read.x_test))
+    network, _ = features.load_encoder(encoder, readout=False)  # the paper's features are the backbone's
+    found = (features.extract(network, x, cache=cache, device=device()) for x in (read.x_train, read.x_test))
     train, test = (_unit(torch.from_numpy(part)) for part in found)
     return Space(train, test, _card(encoder))
 

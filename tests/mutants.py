@@ -112,7 +112,33 @@ MUTANTS = [
         ("return x if self.encoder is None else self.encoder(x)", "return x"),
     ),
     *of(
-        "features/frozen.py", "test_frozen.py", ("with_channels(as_numbers(images), self.module)", "as_numbers(images)")
+        "features/frozen.py",
+        "test_frozen.py",
+        ("with_channels(as_numbers(images), self.module)", "as_numbers(images)"),
+        ("network_of(encoder), card, content", "encoder, card, content"),
+    ),
+    *of(
+        "features/whiten.py",
+        "test_features_extract.py",
+        ("(_unit(x.float()) - self.mean.float())", "_unit(x.float())"),
+        ("with torch.autocast(x.device.type, enabled=False):", "if True:"),
+    ),
+    *of(
+        "features/readout.py",
+        "test_features_extract.py test_features_pretrain.py",
+        ('torch_stream(seed, "readout")', 'torch_stream(0, "readout")'),
+    ),
+    *of(
+        "features/encoders.py",
+        "test_features_pretrain.py",
+        ("return encoder if readout else network_of(encoder), card", "return encoder, card"),
+        ("tensor.is_floating_point() and tensor.isfinite().all()", "tensor.is_floating_point()"),
+    ),
+    *of("features/pretrain.py", "test_features_pretrain.py", ("processes) if finished else None", "processes)")),
+    *of(
+        "learning/recipes/plain.py",
+        "test_learning.py -k fine_tuning",
+        ("weights, _ = split_readout(load_file(path))", "weights = load_file(path)"),
     ),
     *of("features/extract.py", "test_frozen.py", ("(len(images) / size - 1)", "(len(images) / size)")),
     *of(

@@ -16,7 +16,7 @@ from PIL import Image
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
-from naysay import transition
+from naysay import features, transition
 from naysay.cli import app
 from naysay.learning import Config
 
@@ -489,6 +489,10 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     assert json.loads((tmp_path / "RUN" / "run.json").read_text())["space"] == "encoder.safetensors, by angle"
     card = json.loads((tmp_path / "encoder" / "encoder.json").read_text())
     assert card["config"]["options"]["network"] == "small"  # there is no GPU
+    assert card["readout"] == "half whitened by the mean and axes of 24 training images, no labels"
+    lines = [json.loads(line) for line in (tmp_path / "encoder" / "records.jsonl").read_text().splitlines()]
+    assert card["knn_network"] == done["knn_network"] == lines[-1]["knn"]
+    assert card["knn"] == done["knn"]
     assert "got both" in naysay(*base, "--minutes", 1, code=2).stderr
     again = ("pretrain", tmp_path / "photos", "--quiet", "--out", tmp_path / "other", "--epochs")
     naysay(*again, 1)
@@ -507,6 +511,16 @@ def test_pretraining_is_continued_and_leaves_an_encoder_that_fit_can_use(tmp_pat
     kept = tmp_path / "encoder" / "checkpoint.safetensors"
     kept.write_bytes(kept.read_bytes()[:-9] + b"something")
     assert "checkpoint.safetensors was changed after it was saved" in naysay(*base, code=2).stderr
+
+
+def test_an_encoder_of_images_that_are_all_alike_has_no_readout_and_its_card_says_so(tmp_path):
+    np.save(tmp_path / "x.npy", np.full((8, 8, 8, 3), 90, np.uint8))
+    with pytest.warns(UserWarning, match="kept without a read-out: rows to whiten must point in different directions"):
+        naysay("pretrain", tmp_path / "x.npy", "--epochs", 1, "--out", tmp_path / "encoder", "--quiet")
+    card = json.loads((tmp_path / "encoder" / "encoder.json").read_text())
+    assert (card["readout"], card["knn"], card["knn_network"]) == (None, None, None)
+    network, _ = features.load_encoder(tmp_path / "encoder" / "encoder.safetensors")
+    assert features.extract(network, np.load(tmp_path / "x.npy"), cache=False).shape == (8, 256)
 
 
 def test_ones_own_embeddings_are_the_space(place, tmp_path):

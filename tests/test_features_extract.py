@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 from naysay.errors import InputError
-from naysay.features import extract, load_encoder, pca, save_encoder, standardise, whiten
+from naysay.features import extract, load_encoder, pca, save_encoder, standardise, whiten, with_readout
 from naysay.features.cache import UntoldError, identity
+from naysay.features.encoders import network_of
+from naysay.features.whiten import Readout
 from naysay.learning.views import normalise, to_float
 from naysay.models import resnet18_encoder
 
@@ -410,6 +412,16 @@ def test_new_rows_are_whitened_like_those_they_are_compared_with():
     assert np.allclose(whiten(3 * x[:7], like=torch.from_numpy(x)), whiten(x)[:7], atol=1e-4)  # lengths do not count
 
 
+def test_whitened_rows_stay_in_their_columns():
+    x = spread_out(400, 12)
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    assert np.allclose(whiten(x, strength=0), unit - unit.mean(0), atol=1e-6)  # only centred
+    moved = Readout.fit(np.asarray(x, np.float32)).axes
+    assert torch.allclose(moved, moved.T, atol=1e-4 * float(moved.abs().max()))
+    order = np.random.default_rng(0).permutation(12)
+    assert np.allclose(whiten(x[:, order]), whiten(x)[:, order], atol=1e-3)
+
+
 def test_classes_that_differ_in_narrow_directions_are_found_after_whitening():
     g = np.random.default_rng(0)
     kind = g.integers(0, 10, 600)
@@ -424,6 +436,74 @@ def test_classes_that_differ_in_narrow_directions_are_found_after_whitening():
     assert found(x) < 0.75  # 0.60 to 0.71 over four seeds
     assert found(whiten(x)) > 0.8  # 0.85 to 0.90
     assert found(whiten(x, strength=1)) > 0.9  # 0.92 to 0.97
+
+
+# --- an encoder with its read-out ---
+
+
+def other_images():
+    return np.random.default_rng(1).integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)
+
+
+def test_an_encoder_with_its_readout_gives_what_whiten_makes_of_the_networks_rows(images):
+    encoder = Counting()
+    base, new = (extract(encoder, x, cache=False) for x in (images, other_images()))
+    found = extract(with_readout(encoder, images), other_images(), cache=False)
+    assert np.array_equal(found, whiten(new, like=base))
+    assert not np.allclose(found, whiten(new, like=base, strength=1), atol=0.1)
+
+
+def test_a_row_of_zeros_is_as_harmless_in_a_readout_as_in_whiten():
+    base = spread_out(40, 6).astype(np.float32)
+    rows = np.stack([np.zeros(6, np.float32), base[0], 1e-14 * base[0]])
+    found = Readout.fit(base)(torch.from_numpy(rows))
+    assert np.array_equal(found.numpy(), whiten(rows, like=base))
+    assert found.isfinite().all()
+    assert torch.allclose(found[1], found[2], atol=1e-4)  # lengths do not count
+
+
+def test_a_readout_computes_in_float32_where_all_around_it_is_rounded():
+    base = spread_out(40, 6).astype(np.float32) + 30  # rows that share a direction
+    readout, rows = Readout.fit(base), torch.from_numpy(base)
+    exact = readout(rows)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(readout(rows), exact)
+    assert readout.half()(rows).dtype == torch.float32
+
+
+def test_of_more_images_than_enough_a_readout_takes_those_that_the_seed_draws(images, monkeypatch):
+    monkeypatch.setattr("naysay.features.readout.ENOUGH", 7)
+    first, again, other = (with_readout(Counting(), images, seed=seed).readout for seed in (0, 0, 1))
+    assert torch.equal(first.axes, again.axes)
+    assert not torch.allclose(first.mean, other.mean)
+    some = [with_readout(Counting(), torch.from_numpy(images), seed=0).readout.mean, first.mean]
+    assert torch.equal(*some)
+    assert not torch.allclose(first.mean, with_readout(Counting(), images[:7]).readout.mean)
+
+
+def test_the_cache_keeps_an_encoder_and_its_network_apart(tmp_path, images):
+    network = resnet18_encoder(3).eval()
+    for name, saved in (("plain", network), ("read", with_readout(network, images))):
+        save_encoder(tmp_path / f"{name}.safetensors", saved, {})
+    plain, alone, read = (
+        load_encoder(tmp_path / f"{name}.safetensors", readout=readout)[0]
+        for name, readout in (("plain", True), ("read", False), ("read", True))
+    )
+    assert identity(plain) == identity(alone) != identity(read)  # what was kept before read-outs is found again
+    before = extract(tmp_path / "plain.safetensors", images, cache=tmp_path / "kept", device="cpu")
+    after = extract(tmp_path / "read.safetensors", images, cache=tmp_path / "kept", device="cpu")
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+    assert np.array_equal(extract(alone, images, cache=tmp_path / "kept"), before)
+    assert np.array_equal(extract(read, images, cache=tmp_path / "kept"), after)
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+    assert np.allclose(after, whiten(before), rtol=0.02, atol=0.02 * np.abs(after).max())  # half precision
+
+
+def test_a_new_readout_takes_the_place_of_an_old_one(images):
+    encoder = Counting()
+    again = with_readout(with_readout(encoder, other_images()), images)
+    assert again.network is network_of(again) is network_of(encoder) is encoder
+    assert torch.equal(again.readout.axes, with_readout(encoder, images).readout.axes)
 
 
 # --- what goes wrong ---
@@ -461,6 +541,8 @@ def test_classes_that_differ_in_narrow_directions_are_found_after_whitening():
         (lambda x: standardise([[1e200], [-1e200]]), "below 1e150, where squares overflow; got 1e[+]200"),
         (lambda x: whiten(np.eye(4), like=np.eye(3)), "like must have the 4 columns of x; got 3"),
         (lambda x: whiten(np.eye(4), strength=2), "strength must be between 0 and 1; got 2"),
+        (lambda x: with_readout(Counting(), x[:1]), "must point in different directions; got 1 that do not"),
+        (lambda x: with_readout(Counting(), 0 * x), "must point in different directions; got 11 that do not"),
         (lambda x: whiten(np.ones((5, 2))), "must point in different directions; got 5 that do not"),
         (lambda x: whiten([[1.0, np.nan]]), "x must be finite float32 numbers; got nan or inf in row 0"),
         (lambda x: pca(np.eye(4), 5), "n_components must be between 1 and 4, the smaller of rows and columns; got 5"),

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import hashlib
 import json
 import math
 import sys
@@ -9,11 +10,12 @@ import sys
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from naysay.errors import InputError
-from naysay.features import oracle_knn_accuracy, pretrain
-from naysay.features.encoders import embed, load_encoder, save_encoder
+from naysay.features import extract, oracle_knn_accuracy, pretrain, whiten, with_readout
+from naysay.features.encoders import WithReadout, embed, load_encoder, save_encoder
 from naysay.learning import Config, Task, configure, recipes
 from naysay.learning.recipes.emp import agreement, coding_rate
 from naysay.learning.recipes.fastsiam import mean_of_others, views_loss
@@ -209,8 +211,30 @@ def test_resume_equals_no_interruption(tmp_path, method, options):
     assert [line["loss"] for line in second.curve] == [line["loss"] for line in whole.curve]
     for name, tensor in whole.encoder.state_dict().items():
         assert torch.equal(second.encoder.state_dict()[name], tensor), name
+    for run_, file in ((whole, "whole"), (second, "second")):
+        save_encoder(tmp_path / f"{file}.safetensors", run_.encoder, {})
+    assert (tmp_path / "whole.safetensors").read_bytes() == (tmp_path / "second.safetensors").read_bytes()
     lines = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert [line["epoch"] for line in lines if line["kind"] == "epoch"] == [1, 2, 3, 4]
+
+
+def test_a_run_that_is_finished_ends_with_the_readout_of_its_images(tmp_path):
+    images = stripes()[0]
+    begun = run(folder=tmp_path, seconds=0.0)
+    assert begun.encoder is begun.network
+    done = run(folder=tmp_path)
+    assert isinstance(done.encoder, WithReadout)
+    assert not any(module.training for module in done.encoder.modules())
+    expected = whiten(extract(done.network, images, cache=False))
+    assert np.array_equal(extract(done.encoder, images, cache=False), expected)
+
+
+def test_a_readout_of_some_images_is_drawn_by_the_runs_seed(monkeypatch):
+    monkeypatch.setattr("naysay.features.readout.ENOUGH", 30)
+    done = run(dataclasses.replace(TINY, seed=3))
+    mean = done.encoder.readout.mean
+    assert torch.equal(mean, with_readout(done.network, stripes()[0], seed=3).readout.mean)
+    assert not torch.equal(mean, with_readout(done.network, stripes()[0], seed=0).readout.mean)
 
 
 def test_other_settings_do_not_continue_a_run(tmp_path):
@@ -339,15 +363,23 @@ def test_spread_tells_live_from_dead():
     assert float(relative_spread(torch.ones(500, 64) + 1e-4 * live)) < 0.01
 
 
+class Constant(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.ones(16))
+
+    def forward(self, x):
+        return self.bias.expand(len(x), 16) + 0 * x.mean()
+
+
+def test_an_encoder_that_gives_all_images_the_same_is_kept_without_a_readout_and_that_is_said():
+    with pytest.warns(UserWarning, match="kept without a read-out: rows to whiten must point in different directions"):
+        done = pretrain(stripes()[0], dataclasses.replace(TINY, epochs=1), encoder=Constant())
+    assert done.finished
+    assert isinstance(done.encoder, Constant)
+
+
 def test_a_dead_run_is_stopped_with_advice():
-    class Constant(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.bias = nn.Parameter(torch.ones(16))
-
-        def forward(self, x):
-            return self.bias.expand(len(x), 16) + 0 * x.mean()
-
     with pytest.raises(CollapseError, match=r"in epoch 3 .* Lower the learning rate"):
         pretrain(stripes()[0], TINY, encoder=Constant())
 
@@ -394,9 +426,11 @@ def test_the_small_network_is_trained_kept_and_found_again(tmp_path):
     assert trained.config.options["network"] == "small"
     save_encoder(tmp_path / "small.safetensors", trained.encoder, {})
     again, _ = load_encoder(tmp_path / "small.safetensors")
-    assert [*again.state_dict()] == [*small_resnet_encoder().state_dict()]
+    assert [*again.network.state_dict()] == [*small_resnet_encoder().state_dict()]
     x = stripes()[0]
-    assert torch.allclose(embed(again, x), embed(trained.encoder, x), atol=0.01)  # half precision
+    assert torch.allclose(embed(again.network, x), embed(trained.network, x), atol=0.01)  # half precision
+    read = embed(trained.encoder, x)
+    assert torch.cosine_similarity(embed(again, x), read).min() > 0.999
     with pytest.raises(InputError, match=r"unknown network 'tiny': .*small"):
         configure("emp", network="tiny")
 
@@ -426,3 +460,50 @@ def test_a_file_that_is_not_its_cards_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
     with pytest.raises(InputError, match="hashes differ"):
         load_encoder(path)
+
+
+@pytest.fixture(scope="module")
+def with_its_readout():
+    return with_readout(small_resnet_encoder(), stripes()[0])
+
+
+def test_the_file_of_an_encoder_with_a_readout_round_trips(tmp_path, with_its_readout):
+    path = tmp_path / "read.safetensors"
+    save_encoder(path, with_its_readout, {"data": "none"})
+    again, _ = load_encoder(path)
+    assert not again.training
+    assert [*again.state_dict()] == [*with_its_readout.state_dict()]
+    for name, tensor in with_its_readout.network.state_dict().items():
+        kept = again.network.state_dict()[name]
+        assert torch.equal(kept, tensor.half().float() if tensor.is_floating_point() else tensor), name
+    for name, tensor in with_its_readout.readout.state_dict().items():
+        assert torch.equal(again.readout.state_dict()[name], tensor), name  # as exact as it was
+    assert {"0.weight", "readout.mean", "readout.axes"} <= load_file(path).keys()  # the network's names are its own
+    alone, card = load_encoder(path, readout=False)
+    assert card["data"] == "none"
+    assert [*alone.state_dict()] == [*small_resnet_encoder().state_dict()]
+    assert torch.equal(embed(alone, stripes()[0]), embed(again.network, stripes()[0]))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda state: state.pop("readout.mean"), r"its read-out must be of shapes .*; got \{'axes': \(256, 256\)\}"),
+        (lambda state: state.update({"readout.more": torch.ones(2)}), r"got .*'more': \(2,\)"),
+        (lambda state: state.update({"readout.mean": torch.ones(512)}), r"got .*'mean': \(512,\)"),
+        (lambda state: state.update({"readout.axes": torch.ones(256, 2)}), r"got \{'axes': \(256, 2\)"),
+        (lambda state: state["readout.axes"].fill_(math.nan), "its read-out must hold finite floats"),
+        (lambda state: state["readout.mean"].fill_(math.inf), "its read-out must hold finite floats"),
+        (lambda state: state.update({"readout.mean": torch.ones(256, dtype=torch.int64)}), "must hold finite floats"),
+    ],
+)
+@pytest.mark.parametrize("readout", [True, False])
+def test_a_readout_that_is_none_is_refused(tmp_path, with_its_readout, spoil, message, readout):
+    path = tmp_path / "read.safetensors"
+    save_encoder(path, with_its_readout, {})
+    state = load_file(path)
+    spoil(state)
+    save_file(state, path)
+    path.with_suffix(".json").write_text(json.dumps({"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}))
+    with pytest.raises(InputError, match=rf"does not hold a ResNet-18 encoder \(.*{message}.*\)\. Fetch it again"):
+        load_encoder(path, readout=readout)

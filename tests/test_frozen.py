@@ -123,6 +123,30 @@ def test_a_table_of_the_same_rows_gives_the_same_estimates(place, tmp_path):
     assert of_images == of_table
 
 
+def test_the_rows_of_the_network_alone_are_learned_and_the_file_is_kept_with_its_readout(place, tmp_path):
+    x = datasets.from_folder(place / "photos").x
+    net, _ = features.load_encoder(place / "e.safetensors")
+    features.save_encoder(tmp_path / "e.safetensors", features.with_readout(net, x), {})
+    frozen = features.Frozen.load(tmp_path / "e.safetensors")
+    assert frozen.width == 256
+    assert np.array_equal(frozen(x), features.Frozen.load(place / "e.safetensors")(x))
+    frozen.save(tmp_path / "kept.safetensors")
+    kept, card = features.load_encoder(tmp_path / "kept.safetensors")
+    assert card["sha256"] == frozen.hash
+    assert kept is not features.encoders.network_of(kept)
+
+
+def test_neighbours_are_looked_up_by_the_readout(place, tmp_path):
+    x = datasets.from_folder(place / "photos").x
+    net, _ = features.load_encoder(place / "e.safetensors")
+    features.save_encoder(tmp_path / "e.safetensors", features.with_readout(net, x), {})
+    space = features.find_space(x, encoder=tmp_path / "e.safetensors")
+    white = features.whiten(features.extract(net, x))
+    near = (space.features * white).sum(1) / np.linalg.norm(space.features, axis=1) / np.linalg.norm(white, axis=1)
+    assert near.min() > 0.999  # half precision
+    assert space.metric == "cosine"
+
+
 def test_the_shortest_call_says_what_is_learned_and_what_is_kept(place):
     said, about = (place / "said").read_text(), json.loads((place / "RUN" / "run.json").read_text())
     assert "models learn what e.safetensors makes of the images, 256 numbers each, and not their pixels" in said

@@ -477,6 +477,11 @@ def test_fine_tuning_starts_from_the_encoder_of_a_file(tmp_path):
         assert torch.equal(tensor, half[name].to(tensor.dtype))
     with pytest.raises(InputError, match=r"is not the encoder of this model.*Choose the model it was trained as"):
         load_encoder(models.build("lenet", (3, 32, 32), 4), tmp_path / "encoder.safetensors")
+    # a read-out beside the network is no part of the model
+    save_file({**half, "readout.mean": torch.ones(512), "readout.axes": torch.eye(512)}, tmp_path / "read.safetensors")
+    again = models.build("resnet18", (3, 8, 8), 4)
+    load_encoder(again, tmp_path / "read.safetensors")
+    assert all(torch.equal(t, half[name].to(t.dtype)) for name, t in again.encoder.state_dict().items())
     (tmp_path / "broken.safetensors").write_bytes(b"no")
     with pytest.raises(InputError, match="cannot be read as encoder weights"):
         load_encoder(models.build("resnet18", (3, 8, 8), 4), tmp_path / "broken.safetensors")

@@ -724,6 +724,17 @@ def test_the_space_is_the_encoders_features_of_length_1(photos):
     assert sets.space("aclcifar10", photos) is found
 
 
+def test_the_space_is_the_networks_where_the_file_holds_a_readout(photos, tmp_path):
+    """The paper's features are those of the backbone."""
+    encoder, _ = features.load_encoder(Path(photos.weights) / "cifar10.safetensors")
+    read = features.with_readout(encoder, datasets.load("cifar10", Path(photos.data)).x_train)
+    features.save_encoder(tmp_path / "cifar10.safetensors", read, {})
+    found = sets.space("cifar10", dataclasses.replace(photos, weights=str(tmp_path)))
+    assert torch.equal(found.train, sets.space("cifar10", photos).train)
+    card = json.loads((tmp_path / "cifar10.json").read_text())
+    assert found.encoder == {"name": "cifar10", "hash": card["sha256"]}
+
+
 def test_a_set_may_have_another_encoder_of_the_same_images(photos):
     with torch.random.fork_rng():
         torch.manual_seed(1)

@@ -56,9 +56,10 @@ def pretrain(
     goes on where it stopped.
 
     FOLDER gets a checkpoint, records.jsonl with a line per epoch, and at the end
-    encoder.safetensors with its card, encoder.json. Where the truth is known,
-    kNN accuracy is shown on the side; training never sees it. A GPU is used
-    where there is one; without, emp trains a small network for ten minutes,
+    encoder.safetensors with its card, encoder.json: the network, and a read-out
+    of the same images that makes its neighbours better. Where the truth is
+    known, kNN accuracy is shown on the side; training never sees it. A GPU is
+    used where there is one; without, emp trains a small network for ten minutes,
     and photographs are better compared by embeddings of a model that has seen
     millions (docs/EMBEDDINGS.md). How long it takes is measured and said first.
     Several GPUs share every batch under torchrun.
@@ -74,6 +75,7 @@ def pretrain(
           --out encoders/cifar10
     """
     from naysay import features
+    from naysay.features.readout import ENOUGH
     from naysay.learning import RECIPES, environment
     from naysay.processes import join, one_voice
 
@@ -117,11 +119,20 @@ def pretrain(
     end = f"stopped after epoch {len(trained.curve)} of {config.epochs}; the same call goes on"
     if trained.finished:
         made = environment(place.device, place.size)
+        ends = trained.encoder is not trained.network
+        readout = f"half whitened by the mean and axes of {min(len(images), ENOUGH)} training images, no labels"
+        knn = None if score is None else round(score(trained.encoder), 4)
+        if knn is not None:
+            told |= {"knn": knn, "knn_network": last["knn"]}
+            if tell is not None and ends:
+                note(f"with its read-out: kNN accuracy {100 * knn:.1f} % (needs the truth)")
         card = {
             **about,
             "method": method,
             "epochs": config.epochs,
-            "knn": last.get("knn"),
+            "knn": knn,
+            "knn_network": last.get("knn"),
+            "readout": readout if ends else None,
             "seconds": spent,
             "config": config.as_dict(),
             "command": command_line(),

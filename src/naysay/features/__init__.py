@@ -6,6 +6,7 @@ from naysay.features.frozen import Frozen, is_encoder
 from naysay.features.knn import oracle_knn_accuracy
 from naysay.features.pretrain import Pretrained, pretrain
 from naysay.features.raw import pca, standardise
+from naysay.features.readout import with_readout
 from naysay.features.space import SPACES, Space, find_space, refuse_table
 from naysay.features.whiten import whiten
 
@@ -26,4 +27,5 @@ __all__ = [
     "save_encoder",
     "standardise",
     "whiten",
+    "with_readout",
 ]

@@ -1,8 +1,9 @@
 """Encoders: images through them, batch by batch, and trained ones as files with a card that says where they come from.
 
-`NAME.safetensors` holds the encoder's state in half precision (11 million numbers, 22 MB); `NAME.json` is the card:
-data, method, epochs, kNN accuracy, command, hardware, date, and the file's own hash. Half precision moves a feature by
-about 1e-3 of its size, far less than the spread between two runs.
+`NAME.safetensors` holds the encoder's state in half precision (11 million numbers, 22 MB), and beside the network's the
+tensors of a read-out where there is one (`readout.mean`, `readout.axes`, float32, 1 MB); `NAME.json` is the card: data,
+method, epochs, kNN accuracy, command, hardware, date, and the file's own hash. Half precision moves a feature by about
+1e-3 of its size, far less than the spread between two runs.
 """
 
 import contextlib
@@ -23,12 +24,31 @@ from torch import Tensor, nn
 from naysay import files
 from naysay.datasets.dataset import Array
 from naysay.errors import InputError
+from naysay.features.whiten import Readout
 from naysay.learning.views import normalise, to_float
 from naysay.models import resnet18_encoder, small_resnet_encoder
+from naysay.models.readout import READOUT, split_readout
 from naysay.models.resnet import SMALL
 from naysay.words import count
 
 AGAIN = "Fetch it again."
+
+
+class WithReadout(nn.Module):
+    """An encoder that ends with a read-out: the network's rows (n, d), half whitened."""
+
+    def __init__(self, network: nn.Module, readout: Readout) -> None:
+        super().__init__()
+        self.network, self.readout = network, readout
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows: Tensor = self.readout(self.network(x))
+        return rows
+
+
+def network_of(encoder: nn.Module) -> nn.Module:
+    """The encoder without its read-out: itself where it has none."""
+    return encoder.network if isinstance(encoder, WithReadout) else encoder
 
 
 def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: str = "auto") -> Tensor:
@@ -65,18 +85,24 @@ def weights_of(encoder: nn.Module) -> Tensor:
 
 
 def save_encoder(path: str | Path, encoder: nn.Module, card: dict[str, Any]) -> None:
-    """Write the encoder in half precision at `path` (.safetensors) and its card beside it (.json)."""
+    """Write the encoder at `path` (.safetensors), in half precision but for its read-out, and its card beside it."""
     path = Path(path)
-    content = save({name: _halve(tensor).cpu().contiguous() for name, tensor in encoder.state_dict().items()})
+    state = {name: _halve(tensor) for name, tensor in network_of(encoder).state_dict().items()}
+    if isinstance(encoder, WithReadout):
+        state |= {f"{READOUT}{name}": tensor for name, tensor in encoder.readout.state_dict().items()}
+    content = save({name: tensor.cpu().contiguous() for name, tensor in state.items()})
     full = card | {"file": path.name, "sha256": hashlib.sha256(content).hexdigest()}
     files.replace(path, content)
     files.replace(path.with_suffix(".json"), (json.dumps(full, indent=2) + "\n").encode())
 
 
-def load_encoder(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
-    """The encoder at `path`, a ResNet-18 or the small one, in float32 and eval mode, and the card of this very file."""
+def load_encoder(path: str | Path, *, readout: bool = True) -> tuple[nn.Module, dict[str, Any]]:
+    """The encoder at `path`, a ResNet-18 or the small one, in float32 and eval mode, and the card of this very file.
+
+    It ends with its read-out where the file holds one; readout=False gives the network alone.
+    """
     encoder, card, _ = read_encoder(path)
-    return encoder, card
+    return encoder if readout else network_of(encoder), card
 
 
 def read_encoder(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[nn.Module, dict[str, Any], bytes]:
@@ -96,9 +122,12 @@ def read_encoder(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[nn.Mo
         raise InputError(f"{path} is not the file its card speaks of: the hashes differ. {way_out}")
     try:
         state = {name: t.float() if t.is_floating_point() else t for name, t in load(content).items()}
-        width, channels = state["0.weight"].shape[:2]
-        encoder = small_resnet_encoder(channels) if 8 * width == SMALL else resnet18_encoder(channels)
-        encoder.load_state_dict(state)
+        weights, ending = split_readout(state)
+        width, channels = weights["0.weight"].shape[:2]
+        encoder: nn.Module = small_resnet_encoder(channels) if 8 * width == SMALL else resnet18_encoder(channels)
+        encoder.load_state_dict(weights)
+        if ending:
+            encoder = WithReadout(encoder, _readout_of(ending, width_of(encoder)))
     except (SafetensorError, KeyError, RuntimeError, ValueError) as error:
         found = str(error).splitlines()[0]
         raise InputError(f"{path} does not hold a ResNet-18 encoder ({found}). {way_out}") from error
@@ -108,6 +137,11 @@ def read_encoder(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[nn.Mo
 def channels_of(encoder: nn.Module) -> int:
     """The channels of the images that an encoder of ours takes."""
     return next(encoder.parameters()).shape[1]
+
+
+def width_of(encoder: nn.Module) -> int:
+    """How many numbers an encoder of ours gives for an image."""
+    return embed(encoder, torch.zeros(1, 8, 8, channels_of(encoder), dtype=torch.uint8)).shape[1]
 
 
 def with_channels(images: Array, encoder: nn.Module) -> Array:
@@ -123,6 +157,17 @@ def with_channels(images: Array, encoder: nn.Module) -> Array:
             "Give it images like those it was trained on, or train one on these (naysay pretrain)."
         )
     return images
+
+
+def _readout_of(tensors: dict[str, Tensor], width: int) -> Readout:
+    """The read-out that a file's tensors are; ValueError where they are not one for rows of so many numbers."""
+    wanted = {"mean": (width,), "axes": (width, width)}
+    got = {name: tuple(tensor.shape) for name, tensor in sorted(tensors.items())}
+    if got != wanted:
+        raise ValueError(f"its read-out must be of shapes {wanted}; got {got}")
+    if not all(tensor.is_floating_point() and tensor.isfinite().all() for tensor in tensors.values()):
+        raise ValueError("its read-out must hold finite floats")
+    return Readout(**tensors)
 
 
 @contextlib.contextmanager

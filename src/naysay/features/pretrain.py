@@ -2,9 +2,11 @@
 
 The loop is `naysay.learning`'s: a run with a folder continues from its checkpoint and ends as if never interrupted,
 and several processes take the steps of one, to rounding, so that a run may go on with more or fewer than it began with.
+At its end the encoder gets its read-out, by the same images.
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from naysay.errors import intact
+from naysay.errors import InputError, intact
+from naysay.features.encoders import WithReadout, network_of
+from naysay.features.readout import fit_readout
+from naysay.features.whiten import Readout
 from naysay.learning import Config, Figures, Run, Snapshot, Task, recipes
 from naysay.learning.folder import CHECKPOINT, START_OVER, alone_in, load
 from naysay.learning.rows import as_inputs
@@ -26,12 +31,20 @@ FEW = 4  # steps that are timed on a CPU, twice
 
 @dataclass(frozen=True)
 class Pretrained:
-    """What a run leaves: the encoder in eval mode, the curve (one record an epoch), whether all epochs were run."""
+    """What a run leaves: the encoder in eval mode, the curve (one record an epoch), whether all epochs were run.
+
+    The encoder of a finished run ends with its read-out, unless it gives all images the same output.
+    """
 
     encoder: nn.Module
     curve: list[Figures]
     config: Config
     finished: bool
+
+    @property
+    def network(self) -> nn.Module:
+        """The encoder without its read-out: what the curve's figures are of."""
+        return network_of(self.encoder)
 
 
 def pretrain(
@@ -84,7 +97,21 @@ def pretrain(
         left = None if seconds is None else seconds - (time.monotonic() - begun)
         run.go([look], report or (lambda figures: None), left)
     finished = len(run.history) == learner.config.epochs
-    return Pretrained(learner.product().eval(), run.history, learner.config, finished)
+    network = learner.product().eval()
+    readout = _readout(network, images, config.seed, processes) if finished else None
+    ended = network if readout is None else WithReadout(network, readout.to(placed.device)).eval()
+    return Pretrained(ended, run.history, learner.config, finished)
+
+
+def _readout(network: nn.Module, images: Tensor, seed: int, processes: Processes) -> Readout | None:
+    """The read-out as the first process finds it, for all; None, with a warning, where outputs cannot be whitened."""
+    found = None
+    if processes.first:
+        try:
+            found = fit_readout(network, images, seed)
+        except InputError as error:  # the network is there all the same, and may have taken hours
+            warnings.warn(f"the encoder is kept without a read-out: {error}", stacklevel=3)
+    return processes.agree(found)
 
 
 def _as_begun(config: Config, place: Path, processes: Processes) -> Config:

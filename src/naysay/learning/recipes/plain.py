@@ -17,6 +17,7 @@ from naysay.learning.predictor import Predictor
 from naysay.learning.recipe import Learner, Recipe, Task
 from naysay.learning.rows import Normaliser, input_shape
 from naysay.learning.views import draw_moves, take_moved
+from naysay.models.readout import split_readout
 
 
 class Plain(Learner):
@@ -143,7 +144,10 @@ def build_model(task: Task, n_classes: int) -> nn.Module:
 
 
 def load_encoder(model: nn.Module, path: str | Path) -> None:
-    """Fine-tuning's start: put a safetensors file's weights (names as in `model.encoder`) into the model's encoder."""
+    """Fine-tuning's start: put a safetensors file's weights (names as in `model.encoder`) into the model's encoder.
+
+    A read-out that the file may hold beside the network is no part of the model.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -151,7 +155,7 @@ def load_encoder(model: nn.Module, path: str | Path) -> None:
     if not isinstance(encoder, nn.Module):
         raise InputError(f"{type(model).__name__} has no .encoder to load {path} into; use a model of naysay.models.")
     try:
-        weights = load_file(path)
+        weights, _ = split_readout(load_file(path))
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path} cannot be read as encoder weights (safetensors): {error}.") from None
     expected = encoder.state_dict()
