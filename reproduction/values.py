@@ -51,7 +51,7 @@ RECIPE: Kinds = {
     "own": (float,),
     "noise": (float,),
     "naming": ("popularity", "counted"),
-    "reading": ("neighbours", "linear"),
+    "reading": ("auto", "neighbours", "linear"),
     "trust": (float,),
     "memory": (float,),
     "weak": (float,),
