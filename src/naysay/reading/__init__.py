@@ -200,6 +200,8 @@ def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -
     if not path.exists():
         known = ", ".join(datasets.CATALOG)
         raise InputError(f"{source} is neither a file or folder nor a known set ({known}). See: naysay data list")
+    if data is not None:
+        raise InputError(f'{source} is no known set, so that data="{data}" would change nothing. Leave it out.')
     if not whole or path.suffix.lower() != ".npz" or not path.is_file():
         return None
     try:
