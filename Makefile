@@ -4,7 +4,7 @@ BIN := .venv/bin
 # two workers with one thread each beat one worker with two threads on the small tensors of the tests
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: demo test setup browser check bench fuzz kills notebook clean
+.PHONY: demo test setup browser check bench fuzz kills mutants notebook clean
 
 demo: setup
 	$(BIN)/naysay demo

@@ -34,7 +34,8 @@ Complementary-Label Learning with Label Augmentation” (arXiv 2305.08344).
 
 Marks: *quick*, runs that were cut short as the note says; *partial*, full runs, but not all of them yet; \
 *stale*, made before
-the repair of what the note says, and to be made again; *simulated*, labels drawn from how people were seen to choose, \
+the repair of what the note says, and to be made again; *simulated*, labels drawn, each on its own, from how \
+people were seen to choose, \
 where the paper has
 people's own; *missing*, no run yet.
 """

@@ -40,5 +40,7 @@ def test_embeddings_of_ones_own_are_compared_by_angle_and_an_encoder_is_for_imag
     own = find_space(TABLE, encoder=tmp_path / "mine.npy")
     assert (own.metric, own.about) == ("cosine", "mine.npy, by angle")
     assert np.array_equal(own.features, TABLE[:, :2])
+    with pytest.raises(InputError, match=r'^mine.npy gives the features, .* space="pca" is for items as they are'):
+        find_space(TABLE, "pca", tmp_path / "mine.npy")
     with pytest.raises(InputError, match="an encoder turns images into features; got a table"):
         find_space(TABLE, encoder=tmp_path / "encoder.safetensors")

@@ -22,9 +22,10 @@ from test_cli import NAMES, naysay, write_csv
 import naysay as library
 from naysay import datasets, features, labels, portfolio, transition
 from naysay.cli.fit import NETWORK, chooses_itself, left_to_neighbors, usual_recipe
+from naysay.cli.options import in_flags
 from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier
-from naysay.models import small_resnet_encoder
+from naysay.models import MODELS, small_resnet_encoder
 from naysay.runs import Run, choose_questions
 
 N = 90
@@ -267,6 +268,74 @@ def test_what_an_earlier_fit_computed_is_not_computed_again(place, tmp_path, mon
     said = naysay("ask", place / "RUN", "--n", 5, "--json", "--out", tmp_path / "q.csv")
     assert json.loads(said.stdout)["rows"] == 5
     naysay("audit", *asked(place)[1:])
+
+
+def test_questions_take_one_look_at_each_image_where_nothing_can_be_kept(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("NAYSAY_DATA", str(tmp_path / "empty"))
+    seen, embed = [], features.embed
+
+    def full(path, arrays):
+        raise InputError(f"{path} cannot be written") from OSError("the disk is full")
+
+    def count(net, images, **how):
+        seen.append(len(images))
+        return embed(net, images, **how)
+
+    monkeypatch.setattr(sys.modules["naysay.features.extract"], "embed", count)
+    monkeypatch.setattr("naysay.datasets.store.write", full)
+    with pytest.warns(UserWarning, match="cannot be kept in .*Give another folder with cache=") as notes:
+        naysay("ask", place / "RUN", place / "photos", "--n", 5, "--quiet", "--out", tmp_path / "q.csv")
+    assert sum(seen) == N
+    assert any("$NAYSAY_DATA" in in_flags(str(note.message)) for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            ("fit", "--space", "pca", "--out", "R"),
+            "e.safetensors gives the features, which are compared by angle; --space",
+        ),
+        (
+            ("fit", "--apart", "--out", "R"),
+            "--apart makes the space from training items alone, and that of e.safetensors",
+        ),
+        (("audit", "--space", "raw"), "--space raw is for items as they are"),
+        (("augment", "--space", "cosine", "--out", "r.csv"), "--space cosine is for items as they are"),
+    ],
+)
+def test_a_space_beside_an_encoder_is_refused(place, tmp_path, monkeypatch, call, said):
+    monkeypatch.chdir(tmp_path)
+    assert said in naysay(call[0], *asked(place)[1:], *call[1:], code=2).stderr
+
+
+@pytest.mark.parametrize("how", [("--recipe", "consistent"), ("--recipe", "pocr"), ("--fine-tune", "--held-out", 0.1)])
+def test_one_network_begins_with_a_small_encoder_without_naming_its_model(place, tmp_path, how):
+    short = ("--epochs", 2, "--no-refit", "--scheme", "none", "--quiet")
+    naysay(*asked(place), *how, *short, "--out", tmp_path / "R")
+    assert json.loads((tmp_path / "R" / "run.json").read_text())["settings"]["config"]["model"] == "small-resnet"
+    wrong = naysay(*asked(place), *how, *short, "--model", "resnet18", "--out", tmp_path / "R2", code=2).stderr
+    assert "It was trained as --model small-resnet: choose that." in wrong
+
+
+def test_the_help_of_fit_names_every_model():
+    shown = " ".join(naysay("fit", "--help").stdout.replace("│", " ").split())
+    assert all(name in shown for name in MODELS)
+
+
+def test_images_of_another_size_than_in_fit_are_refused_by_the_estimator(place):
+    x, y = pictures(N, 0)
+    named = np.array(NAMES)[transition.sample(y, transition.uniform(3), seed=2)[:, 0]]
+    model = ComplementaryClassifier(encoder=str(place / "e.safetensors"), budget=0.3).fit(x, named)
+    for other in (x[:, :, :9], x[..., :1], x[..., 0]):
+        with pytest.raises(
+            InputError, match=r"X must hold images of shape \(12, 12, 3\), as in fit; got shape \(90, 12"
+        ):
+            model.predict(other)
+    alone = ComplementaryClassifier(encoder=str(place / "e.safetensors"), recipe="consistent", epochs=2, batch_size=30)
+    assert alone.fit(x, named).predictor_.config.model == "small-resnet"
+    with pytest.raises(InputError, match="the model takes rows of shape"):
+        alone.predict(x[:, :, :9])
 
 
 def test_questions_are_spread_over_what_the_encoder_sees(place, tmp_path):

@@ -25,6 +25,7 @@ from naysay.learning import (
     configure,
     grid,
     load_encoder,
+    model_of,
     recipes,
     search,
     train,
@@ -475,16 +476,34 @@ def test_fine_tuning_starts_from_the_encoder_of_a_file(tmp_path):
     learner = learner_of(config, torch.zeros(2, 8, 8, 3, dtype=torch.uint8), torch.full((2, 4), 0.25))
     for name, tensor in learner.model.encoder.state_dict().items():
         assert torch.equal(tensor, half[name].to(tensor.dtype))
-    with pytest.raises(InputError, match=r"is not the encoder of this model.*Choose the model it was trained as"):
+    with pytest.raises(
+        InputError, match=r"is not the encoder of this model.*It was trained as model=\"resnet18\": choose"
+    ):
         load_encoder(models.build("lenet", (3, 32, 32), 4), tmp_path / "encoder.safetensors")
     # a read-out beside the network is no part of the model
     save_file({**half, "readout.mean": torch.ones(512), "readout.axes": torch.eye(512)}, tmp_path / "read.safetensors")
     again = models.build("resnet18", (3, 8, 8), 4)
     load_encoder(again, tmp_path / "read.safetensors")
     assert all(torch.equal(t, half[name].to(t.dtype)) for name, t in again.encoder.state_dict().items())
+    with pytest.raises(
+        InputError, match=r"1 of \d+ tensors differ.* It was trained on images of 3 channels: give such"
+    ):
+        load_encoder(models.build("resnet18", (1, 8, 8), 4), tmp_path / "encoder.safetensors")
     (tmp_path / "broken.safetensors").write_bytes(b"no")
     with pytest.raises(InputError, match="cannot be read as encoder weights"):
         load_encoder(models.build("resnet18", (3, 8, 8), 4), tmp_path / "broken.safetensors")
+
+
+def test_the_model_of_an_encoder_is_told_by_its_tensors(tmp_path):
+    from safetensors.torch import save_file
+
+    for name in ("resnet18", "small-resnet"):
+        tensors = models.build(name, (1, 8, 8), 4).encoder.state_dict()
+        save_file({**tensors, "something.more": torch.zeros(2)}, tmp_path / "e.safetensors")
+        assert model_of(tmp_path / "e.safetensors") == name
+    save_file(models.build("lenet", (3, 32, 32), 4).encoder.state_dict(), tmp_path / "e.safetensors")
+    with pytest.raises(InputError, match=r"holds the encoder of no model that pretraining knows, resnet18 or small-re"):
+        model_of(tmp_path / "e.safetensors")
 
 
 def test_a_model_of_ones_own_is_trained_and_resumed_with_dropout(digits, comp, tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from PIL import Image
 
 import naysay
 from naysay import labels, runs, transition
@@ -188,6 +189,7 @@ def test_the_library_speaks_of_arguments_and_the_command_of_flags(table, how, sa
         ("got 'label=cat' in \"id=3\"", "got 'label=cat' in \"id=3\""),
         ("/tmp/label=3/data.csv is empty", "/tmp/label=3/data.csv is empty"),
         ("give cache_key=, not_label=3", "give cache_key=, not_label=3"),
+        ("Give another folder with cache=.", "Give another folder with $NAYSAY_DATA."),
     ],
 )
 def test_arguments_are_translated_and_a_users_own_text_is_not(sentence, flags):
@@ -223,3 +225,68 @@ def test_arguments_that_would_change_nothing_are_refused(tmp_path):
     with pytest.raises(InputError, match="n_labels=2 is for labels that are drawn or a known set's"):
         naysay.read(tmp_path / "t.csv", id="id", label="not", n_labels=2)
     assert naysay.read(tmp_path / "t.csv", id="id", label="not").comp.shape == (3, 3)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A folder of images side by side, and votes about them that also say what each is."""
+    (tmp_path / "photos").mkdir()
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(12):
+        Image.fromarray(rng.integers(0, 255, (8, 8), dtype=np.uint8)).save(tmp_path / "photos" / f"{i:02}.png")
+        rows += [[f"{i:02}", KINDS[(i + 1) % 3], KINDS[i % 3]], [f"{i:02}.png", KINDS[(i + 2) % 3], ""]]
+    write(tmp_path / "votes.csv", [["item", "label", "kind"], *rows])
+    return tmp_path
+
+
+def test_the_truth_of_images_in_a_folder_is_a_column_of_their_labels(photos):
+    data = naysay.read(photos / "photos", labels=photos / "votes.csv", truth="kind")
+    assert data.oracle.y_true.tolist() == [i % 3 for i in range(12)]
+    assert data.origin["truth"] == "kind"
+    assert naysay.read(photos / "photos", labels=photos / "votes.csv").oracle is None
+    np.save(photos / "x.npy", np.eye(12, dtype=np.float32))
+    rows = [["item", "label", "kind"], *([i, KINDS[(i + 1) % 3], KINDS[i % 3]] for i in range(12))]
+    of_array = naysay.read(photos / "x.npy", labels=write(photos / "numbered.csv", rows), truth="kind")
+    assert of_array.oracle.y_true.tolist() == [i % 3 for i in range(12)]
+    write(photos / "two.csv", [["item", "label", "kind"], ["00", "cat", "dog"], ["00.png", "cat", "emu"]])
+    with pytest.raises(InputError, match=r"calls item '00.png' 'dog' and 'emu' in its column 'kind', where an item mu"):
+        naysay.read(photos / "photos", labels=photos / "two.csv", truth="kind")
+    with pytest.raises(InputError, match="'kin': did you mean kind"):
+        naysay.read(photos / "photos", labels=photos / "votes.csv", truth="kin")
+
+
+def test_a_named_truth_counts_more_than_the_names_of_subfolders(photos):
+    for i in range(12):
+        place = photos / "years" / f"{2020 + i % 4}"
+        place.mkdir(parents=True, exist_ok=True)
+        (photos / "photos" / f"{i:02}.png").rename(place / f"{i:02}.png")
+    rows = [[f"{2020 + i % 4}/{i:02}.png", KINDS[(i + 1) % 3], KINDS[i % 3]] for i in range(12)]
+    votes = write(photos / "votes.csv", [["item", "label", "kind"], *rows])
+    data = naysay.read(photos / "years", labels=votes, truth="kind")
+    assert [KINDS[k] for k in data.oracle.y_true] == [{r[0]: r[2] for r in rows}[name] for name in data.items.ids]
+
+
+@pytest.mark.parametrize(
+    ("source", "how", "said"),
+    [
+        ("photos", {"truth": "kind", "transition": "uniform"}, r'photos is a folder of .* truth="kind" would change'),
+        ("photos", {"id": "name"}, r'photos is a folder of images, .* id="name" would change nothing'),
+        ("photos", {"labels": "votes.csv", "features": ["a"]}, 'features="a" would change nothing'),
+        ("photos", {"labels": "votes.csv", "ignore": ["a"]}, 'ignore="a" would change nothing'),
+        ("photos", {"label": ["kind"]}, 'label="kind" would change nothing'),
+        ("photos", {"labels": "votes.csv", "transition": "uniform"}, 'labels are those of .*transition="uniform"'),
+        ("photos", {"labels": "votes.csv", "n_labels": 2}, "labels are those of .*n_labels=2 would change nothing"),
+        ("x.npy", {"labels": "votes.csv", "id": "name"}, 'x.npy holds one array, .* id="name" would change nothing'),
+        ("x.npz", {"ignore": ["y"]}, 'x.npz holds arrays, .* ignore="y" would change nothing'),
+        ("digits", {"truth": "kind"}, 'digits is a known set, .* truth="kind" would change nothing'),
+        ("digits", {"classes": KINDS}, 'classes="cat" would change nothing'),
+        ("digits", {"transition": "uniform", "labels_say": "is"}, 'draws labels, so that labels_say="is" would'),
+    ],
+)
+def test_what_a_source_has_no_use_for_is_refused(photos, source, how, said):
+    np.save(photos / "x.npy", np.eye(12, dtype=np.float32))
+    np.savez(photos / "x.npz", x=np.eye(12, dtype=np.float32), y=np.zeros(12))
+    place = source if source == "digits" else photos / source
+    with pytest.raises(InputError, match=said):
+        naysay.read(place, **{**how, **({"labels": photos / "votes.csv"} if "labels" in how else {})})

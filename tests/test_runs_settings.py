@@ -53,6 +53,14 @@ def test_each_scheme_shares_by_the_same_settings():
         ({"schemes": ("dms", "dms")}, "schemes must be one or more different schemes; got dms, dms"),
         ({"schemes": ()}, "schemes must be one or more different schemes; got none"),
         ({"space": "pca3"}, "unknown space 'pca3'"),
+        (
+            {"space": "pca", "encoder": "a/e.safetensors"},
+            r'^e.safetensors gives the features, .* space="pca" is for it',
+        ),
+        (
+            {"apart": True, "encoder": "a/e.safetensors"},
+            "^apart=True makes the space from .* e.safetensors is made alr",
+        ),
         ({"assume": "biased"}, "unknown assumption 'biased'"),
         ({"held_out": 1.0}, "held_out must be a share between 0 and 1; got 1.0"),
         ({"folds": 0}, "folds must be 1, for a single part held out, or more; got 0"),

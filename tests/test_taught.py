@@ -120,6 +120,69 @@ def test_a_linear_reading_is_of_the_rows_and_then_of_the_teachers_space_too():
         torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-4, rtol=1e-3)
 
 
+def shifts(n, seed):
+    """Rows (n, 30) of which each class has one column that is a little higher, and the classes (n,)."""
+    y_true = torch.arange(n) % K
+    x = torch.randn(n, 30, generator=torch.Generator().manual_seed(seed))
+    x[torch.arange(n), y_true] += 2.0
+    return x, y_true
+
+
+@pytest.mark.parametrize(
+    ("make", "own", "linear"),
+    [
+        (shifts, {"class_shares": "even"}, True),  # neighbours in 30 columns know little of one
+        (rings, {"class_shares": "even"}, False),  # no line tells rings apart
+        (shifts, {}, False),  # shares unknown: labels that favour some classes would mislead it
+        (shifts, {"class_shares": "even", "naming": "counted"}, False),  # the counted T says what S is
+        (shifts, {"class_shares": "even", "reading": "neighbours"}, False),
+    ],
+)
+def test_labels_are_read_linearly_where_shares_are_known_and_hidden_labels_are_better_foreseen_so(make, own, linear):
+    x, y_true = make(1500, 0)
+    learner = build(x, named(y_true, transition.uniform(int(y_true.max()) + 1), 2), **own)
+    learner.before_epoch(0)
+    assert bool(learner.linear) == linear
+    if own.get("naming") == "counted":
+        return
+    if linear:
+        wanted = readout.read([learner.x], learner.counts, learner.likelihood.exp(), learner.class_shares)
+    else:
+        Z = augment(learner.first_space(), learner.comp, "dms", n_neighbors=None)
+        wanted = shares.find(Z, learner.comp, own.get("class_shares")).posterior(Z)
+    torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-4, rtol=1e-3)
+
+
+def test_labels_too_few_to_hide_any_are_read_by_neighbours():
+    x, y_true = shifts(40, 0)
+    learner = build(x, named(y_true, transition.uniform(K)), class_shares="even")
+    learner.before_epoch(0)
+    assert not learner.linear
+
+
+def test_a_linear_reading_is_judged_by_labels_that_it_has_not_seen():
+    numbers = torch.Generator().manual_seed(0)
+    x, y_true = (
+        torch.eye(400),
+        torch.randint(0, K, (400,), generator=numbers),
+    )  # whatever is seen can be learned by heart
+    T = transition.uniform(K)
+    comp = named(y_true, T, 3)
+    told = readout.foresight([x], comp, count_labels(comp), T.clamp_min(1e-3), None)
+    assert told.value == pytest.approx(float(np.log(K)), abs=0.02)
+    assert len(told.rows) == 400
+
+
+def test_a_stated_T_judges_hidden_labels():
+    x, y_true = shifts(1000, 0)
+    T = transition.biased(K, "strong", seed=0)
+    comp = named(y_true, T, 2)
+    known, unknown = (
+        readout.foresight([x], comp, count_labels(comp), T.clamp_min(1e-3), None, stated=t) for t in (T, None)
+    )
+    assert known.value < unknown.value - 0.05
+
+
 @pytest.mark.filterwarnings("ignore:gamma=1 does not suit")
 def test_labels_are_shared_again_in_the_teachers_space():
     x, y_true = directions(300, 0)
@@ -150,9 +213,11 @@ def test_the_teacher_sees_a_row_as_it_is_and_the_student_mixed_with_another():
     torch.testing.assert_close(seen["student"], share * learner.x[:6] + (1 - share) * learner.x[:6].roll(1, 0))
 
 
-def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(tmp_path):
-    x, y_true = directions(200, 0)
-    comp, config = named(y_true, transition.uniform(K)), configure("taught", **{**SMALL, "epochs": 6}, renewals=1)
+@pytest.mark.parametrize(("make", "own"), [(directions, {}), (shifts, {"class_shares": "even", "renewals": 5})])
+def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(tmp_path, make, own):
+    x, y_true = make(600, 0)
+    comp = named(y_true, transition.uniform(K))
+    config = configure("taught", **{**SMALL, "epochs": 6, "renewals": 1, **own})
     continues(config, x, comp, tmp_path, 4, x)  # after labels were shared again
 
 
@@ -201,7 +266,8 @@ def test_the_classifier_and_the_command_learn_by_it(tmp_path):
 
 
 def test_the_command_trains_as_long_as_the_rows_ask_for_it():
-    asked = dict.fromkeys(("loss", "model", "epochs", "learning_rate", "seed", "fine_tune", "encoder", "config"))
+    settings = "loss", "model", "epochs", "learning_rate", "seed", "fine_tune", "encoder", "config", "as_published"
+    asked = dict.fromkeys(settings)
     sized = [training_config({**asked, "recipe": "taught"}, n) for n in (1000, 50_000, 200_000)]
     assert [(config.epochs, config.batch_size) for config in sized] == [(100, 64), (60, 64), (15, 256)]
     # of images the recipe itself says how long

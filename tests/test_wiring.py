@@ -16,11 +16,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from PIL import Image
 from safetensors.torch import load_file
 from test_cli import NAMES, write_csv
 from torch import nn
 from typer.testing import CliRunner
-from wiring_rows import OPTIONS, PARAMETERS
+from wiring_rows import IMAGE_WAYS, OPTIONS, PARAMETERS
 
 from naysay import estimators, features, transition
 from naysay.cli import app
@@ -60,6 +61,12 @@ def test_every_option_has_a_row_that_says_what_it_changes(command, names):
     assert not gone, f"naysay {command} has no option {gone}: take the rows out of wiring_rows.py"
 
 
+@pytest.mark.parametrize("way", IMAGE_WAYS)
+def test_every_option_of_fit_has_a_row_for_each_way_of_a_folder_of_images(way):
+    missing = set(dict(commands())["fit"]) ^ IMAGE_WAYS[way].keys()
+    assert not missing, f"add or take out rows for {missing} in IMAGE_WAYS[{way!r}] of wiring_rows.py"
+
+
 @pytest.mark.parametrize("name", estimators.__all__)
 def test_every_parameter_has_a_row_that_says_what_it_changes(name):
     estimator = getattr(estimators, name)
@@ -69,11 +76,18 @@ def test_every_parameter_has_a_row_that_says_what_it_changes(name):
     assert not gone, f"{name} has no parameter {gone}: take the rows out of wiring_rows.py"
 
 
+@pytest.mark.parametrize(("way", "option", "row"), rows({way: [of] for way, of in IMAGE_WAYS.items()}))
+def test_an_option_beside_a_folder_of_images_changes_something_or_is_refused(way, option, row, calls):
+    test_an_option_changes_what_comes_out("fit", option, row, calls)
+
+
 @pytest.mark.parametrize(("command", "option", "row"), rows(OPTIONS))
 def test_an_option_changes_what_comes_out(command, option, row, calls):
     before, again = calls(command, row.call), calls(command, row.call, 2)
     after = calls(command, row.instead or f"{row.call} {row.added}")
-    if row.differs != "code":
+    if row.differs == "refused":
+        assert after.code == 2, after.said
+    elif row.differs != "code":
         assert (before.code, after.code) == (0, 0), (before.said, after.said)
     assert before.find(row.differs) == again.find(row.differs), "the same call gives the same"
     assert before.find(row.differs) != after.find(row.differs), f"--{option} changes nothing of {row.differs}"
@@ -102,6 +116,12 @@ class Outcome:
     def find(self, aspect):
         found = getattr(self, aspect)
         return found() if callable(found) else found
+
+    def refused(self):
+        return self.code == 2
+
+    def space(self):
+        return self._run()["space"]
 
     def lines(self):
         return len(self.stderr.splitlines())
@@ -280,9 +300,32 @@ def write_everything():
     photos = rng.integers(0, 255, (12, 8, 8, 3), dtype=np.uint8)
     np.savez("images.npz", x=photos, ids=np.arange(12).astype(str), **{"not": np.arange(12) % 3})
     np.save("images.npy", photos), np.save("images2.npy", photos[::-1].copy() // 2)
-    features.save_encoder(Path("encoder.safetensors"), small_encoder(), {})
+    for name in ("encoder.safetensors", "encoder2.safetensors"):
+        features.save_encoder(Path(name), small_encoder(), {})
+    write_photos(rng), Path("cache").mkdir()
     for name in ("old.csv", "old.html", "old.npz", "old.onnx"):
         Path(name).write_text("old")
+
+
+def write_photos(rng):
+    """Two folders of images of three colours, and votes that also say who voted, what was shown and what is true."""
+    y = rng.permutation(72) % 3
+    x = (rng.integers(0, 140, (72, 8, 8, 3)) + 100 * np.eye(3, dtype=int)[y][:, None, None]).astype(np.uint8)
+    for folder, images in (("photos", x), ("photos2", x // 2)):
+        Path(folder).mkdir()
+        for i, pixels in enumerate(images):
+            Image.fromarray(pixels).save(Path(folder) / f"{i:02}.png")
+    votes = []
+    for i in range(72):
+        named = [NAMES[(y[i] + 1 + (i + j) % 2) % 3] for j in range(2)]
+        spelt, every = named[0].title() if i % 2 else named[0], "cat|dog|emu" if i < 3 else named[0]
+        votes.append([f"{i:02}", f"{71 - i:02}", *named, spelt, every, f"w{i % 4}", "cat|dog|emu|fox", NAMES[y[i]]])
+    columns = ["item", "other", "not", "also_not", "spelt", "every", "who", "shown", "kind"]
+    for name, turn in (("photo_votes.csv", 0), ("photo_votes2.csv", 1)):
+        write_csv(Path(name), [columns, *([row[0], *votes[i - turn][1:]] for i, row in enumerate(votes))])
+    guessed = [[f"{i:02}", *["cat"] * 5, "guesses", "", "cat"] for i in range(0, 72, 3)]
+    write_csv(Path("photo_two.csv"), [columns, *([*row[:6], "knows", *row[7:]] for row in votes), *guessed])
+    np.save("photo_codes.npy", np.array([[-3 + i % 3 + i % 2] for i in range(72)]))
 
 
 def write_table(path, rng):

@@ -131,6 +131,88 @@ RAY = {
     "force": Change("--force", "asked"),
 }
 
+# a folder of images, and what `naysay fit` makes of it: models on pixels, on what an encoder makes of them, or one
+# network that begins with the encoder. Of each way every option must change something, or be refused.
+PHOTOS_READ = "photos --labels photo_votes.csv --label not --quiet"
+PIXELS = f"{PHOTOS_READ} --model auto --budget 0.3"
+FROZEN = f"{PIXELS} --encoder encoder.safetensors"
+BEGUN = f"{PHOTOS_READ} --encoder encoder.safetensors --recipe consistent --epochs 2 --no-refit --held-out 0.2"
+ONE = "--epochs 1 --scheme none --no-refit --held-out 0.2"
+
+
+def of_images(call):
+    """What options of reading and writing change of this call on a folder of images."""
+    coded = call.replace("photo_votes.csv --label not", "photo_codes.npy --format snorkel --classes cat,dog,emu")
+    two = call.replace("photo_votes.csv", "photo_two.csv")
+    contradicting = call.replace("--label not", "--label every --contradictions unlabel")
+    return {
+        "data": Change("", "given", call, call.replace("photos", "photos2", 1)),
+        "id": Change("--id item", "refused", call),
+        "label": Change("", "given", call, call.replace("--label not", "--label also_not")),
+        "features": Change("--features item", "refused", call),
+        "ignore": Change("--ignore item", "refused", call),
+        "truth": Change("--truth kind", "truth", call),
+        "labels": Change("--labels photo_votes2.csv", "estimates", call),
+        "item": Change("--item other", "estimates", call),
+        "annotator": Change("--annotator who", "given", call),
+        "options": Change("--options shown", "given", call),
+        "format": Change("--format signed", "given", coded),
+        "labels_say": Change("--labels-say is", "given", call),
+        "without": Change("--without w2", "given", f"{call} --annotator who"),
+        "weigh_annotators": Change("--weigh-annotators", "estimates", f"{two} --annotator who"),
+        "classes": Change("--classes cat,dog,emu,fox", "given", call),
+        "merge_spelling": Change("--merge-spelling", "code", call.replace("--label not", "--label spelt")),
+        "contradictions": Change("--contradictions keep", "estimates", contradicting),
+        "transition": Change("--transition uniform", "refused", call),
+        "n_labels": Change("--n-labels 2", "refused", call),
+        "class_shares": Change("--class-shares shares.csv", "estimates", call),
+        "assume": Change("--assume popularity", "estimates", call),
+        "seed": Change("--seed 1", "estimates", call),
+        "folder": Change("--data two", "refused", call),
+        "out": Change(f"--out photos-{len(call)}", "places", call),
+        "force": Change("--force", "code", f"{call} --out old-run"),
+        "json": Change("--json", "is_json", call),
+        "quiet": Change("", "lines", call, call.replace("--quiet", "")),
+    }
+
+
+def refused(call, *added):
+    """Rows of options that this call has no use for."""
+    return {one.split()[0].removeprefix("--").replace("-", "_"): Change(one, "refused", call) for one in added}
+
+
+SCHEMES = ("--scheme rms", "--neighbors 3", "--alpha 0.9", "--gamma 0.01")
+OF_ONE = ("--learning-rate 0.1", "--epochs 2", "--held-out 0.3", "--folds 3", "--no-refit", "--apart", "--flips")
+BESIDE = ("--loss pc", "--as-published", "--fine-tune", "--config config.toml")
+IMAGE_WAYS = {
+    "pixels": {
+        **of_images(PIXELS),
+        **refused(PIXELS, *SCHEMES, *OF_ONE, *BESIDE, "--recipe consistent"),
+        "space": Change("--space pca", "space", PIXELS),
+        "encoder": Change("--encoder encoder.safetensors", "places_in", PIXELS),
+        "model": Change("", "places_in", PIXELS, f"{PHOTOS_READ} --model linear {ONE}"),
+        "budget": Change("--budget 1", "tried", PIXELS),
+    },
+    "frozen": {
+        **of_images(FROZEN),
+        **refused(FROZEN, *SCHEMES, *OF_ONE, *BESIDE, "--recipe consistent", "--space pca"),
+        "encoder": Change("--encoder encoder2.safetensors", "encoder", FROZEN),
+        "model": Change("", "places_in", FROZEN, f"{PHOTOS_READ} --encoder encoder.safetensors --model linear {ONE}"),
+        "budget": Change("--budget 1", "tried", FROZEN),
+    },
+    "begun": {
+        **of_images(BEGUN),
+        **refused(BEGUN, *SCHEMES, *BESIDE, "--folds 3", "--apart", "--space pca", "--budget 1", "--model lenet"),
+        "encoder": Change("--encoder encoder2.safetensors", "model", BEGUN),
+        "recipe": Change("--recipe pocr", "model", BEGUN),
+        "learning_rate": Change("--learning-rate 0.1", "model", BEGUN),
+        "epochs": Change("--epochs 3", "model", BEGUN),
+        "held_out": Change("--held-out 0.4", "held", BEGUN),
+        "no_refit": Change("", "model", BEGUN, BEGUN.replace("--no-refit", "")),
+        "flips": Change("--flips", "estimates", BEGUN),
+    },
+}
+
 OPTIONS = {
     "demo": [
         {

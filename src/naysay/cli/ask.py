@@ -48,7 +48,8 @@ def ask(
         trained = Run.load(run)
         ids, x, known = _items(trained, data, id, folder, quiet)
         refuse_non_text(ids)
-        asked = choose_questions(trained.predict(x, ids)[1].numpy(), known, trained.rows(x), n)
+        rows = trained.rows(x)  # once: what an encoder makes of images may take long, and may be kept nowhere
+        asked = choose_questions(trained.predict_rows(rows, ids)[1].numpy(), known, rows, n)
         if not len(asked.rows):
             raise InputError("there is nothing to ask: of every item all classes but one are ruled out already.")
         columns = {

@@ -27,7 +27,8 @@ APART = "Make the space (standardising, components) from training items alone, w
 NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
 MODEL = (
     "auto tries several and mixes the best, of images with --encoder on what that makes of them; or linear, mlp, "
-    "lenet, convnet, resnet18: one network. Else auto, or mlp where a setting of a network is given."
+    "lenet, convnet, pooled-resnet, resnet18, small-resnet: one network. Else auto, or mlp where a setting of a "
+    "network is given; where that begins with --encoder, the network that it holds."
 )
 ENCODER = (
     "An encoder (naysay pretrain): models learn what it makes of images, and RUN keeps it; one network begins with it "
@@ -291,19 +292,27 @@ def _flag(name: str) -> str:
 
 def training_config(asked: Mapping[str, Any], n_rows: int) -> "Config":
     """The training settings: a file's, or defaults that suit the number of rows; what was asked for by flags wins."""
-    from naysay.learning import Config
+    from naysay.learning import Config, model_of
     from naysay.learning.recipes import configure, get
     from naysay.runs.settings import batch_size_for, epochs_within_budget
 
+    named = asked["recipe"] not in (None, "plain")
+    for name in ("fine_tune", "as_published"):
+        if named and asked[name]:
+            own = f"the recipe {asked['recipe']} begins and learns in its own way"
+            raise InputError(f"{_flag(name)} is for plain training, and {own}. Leave one of the two out.")
     names = ("loss", "model", "epochs", "learning_rate", "seed")
     given = {name: asked[name] for name in names if asked[name] not in (None, "auto")}
     if asked["fine_tune"]:
         if asked["encoder"] is None:
             raise InputError("--fine-tune starts the model from an encoder's weights: pass --encoder FILE too.")
-        given = {"model": "resnet18", **given, "encoder": str(asked["encoder"])}
+        fits = {} if asked["model"] else {"model": model_of(asked["encoder"])}
+        given = {**fits, **given, "encoder": str(asked["encoder"])}
     sized = {"epochs": epochs_within_budget(n_rows), "batch_size": batch_size_for(n_rows), **given}
-    if asked["recipe"] not in (None, "plain"):
+    if named:
         start = {} if asked["encoder"] is None else {"encoder": str(asked["encoder"])}
+        if start and "model" not in given and "encoder" not in get(asked["recipe"]).unused:
+            start["model"] = model_of(asked["encoder"])
         if asked["config"] is not None:
             raise InputError("--recipe and --config cannot both be given: name the recipe in the file, as recipe.")
         return configure(asked["recipe"], **start, **(given if get(asked["recipe"]).takes == "images" else sized))

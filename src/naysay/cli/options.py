@@ -41,7 +41,10 @@ EVERY_CLASS = "What becomes of an item of which every class is said to be wrong.
 DRAWN = (
     "For experiments: draw labels from the truth, uniform, biased-weak, biased-strong or published (clcifar10, ...)."
 )
-TRUE = "Ordinary labels, where known: only for evaluation, never for training."
+TRUE = (
+    "Ordinary labels, where known: only for evaluation, never for training. Of images in a folder, a column of "
+    "--labels, or else the names of subfolders."
+)
 FOLDER = "Where known sets lie; else $NAYSAY_DATA, else the cache folder."
 MERGED = 'Take "Cat" and "cat" for one class, written as most are.'
 N_LABELS = "Labels to draw for each item (1), or to take of its annotators' (all)."
@@ -88,7 +91,7 @@ Quiet = Annotated[bool, output("--quiet", None, "Say nothing but the result.")]
 ARGUMENTS = (
     *("id", "label", "features", "ignore", "truth", "labels", "item", "annotator", "options", "classes", "data"),
     *("merge_spelling", "contradictions", "transition", "n_labels", "seed", "scheme", "n_neighbors", "alpha", "gamma"),
-    *("rounds", "space", "encoder", "assume", "held_out", "folds", "force", "class_shares", "model", "budget"),
+    *("rounds", "space", "encoder", "assume", "held_out", "folds", "apart", "force", "class_shares", "model", "budget"),
     *("whiten", "batch_size"),
     *("format", "labels_say", "without", "weigh_annotators"),
 )
@@ -96,8 +99,9 @@ FLAGS = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {
     "n_neighbors": "--neighbors",
     "batch_size": "--batch",
 }
+WORDS = FLAGS | {"cache": "$NAYSAY_DATA"}  # where features are kept is no option of its own
 QUOTED = r"""(?<!\w)(?:'[^']*'|"[^"]*")"""  # what a user wrote: it stays as it is
-ARGUMENT = rf"""(?<![\w/\\.-])({"|".join(FLAGS)})=(?:"([^"]*)"|('[^']*'|\w+(?:\.\w+)*)|)"""  # not in a path
+ARGUMENT = rf"""(?<![\w/\\.-])({"|".join(WORDS)})=(?:"([^"]*)"|('[^']*'|\w+(?:\.\w+)*)|)"""  # not in a path
 SPOKEN = re.compile(f"{QUOTED}|{ARGUMENT}")
 
 
@@ -108,7 +112,7 @@ def in_flags(sentence: str) -> str:
         name, value = found[1], found[2] or found[3]
         if name is None:
             return found[0]
-        return FLAGS[name] if value in (None, "True") else f"{FLAGS[name]} {value}"
+        return WORDS[name] if value in (None, "True") else f"{WORDS[name]} {value}"
 
     return SPOKEN.sub(flag, sentence)
 

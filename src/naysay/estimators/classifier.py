@@ -19,7 +19,7 @@ from naysay.estimators.encoding import encode_for
 from naysay.estimators.judged import NUMBERS, Complementary, draw_seed, shares_of
 from naysay.estimators.judging import hash_rows
 from naysay.features import Frozen, find_space, is_encoder
-from naysay.learning import RECIPES, Config, Predictor, Recipe, configure, train
+from naysay.learning import RECIPES, Config, Predictor, Recipe, configure, model_of, train
 from naysay.portfolio import Mixture, Part
 from naysay.portfolio.spaces import enter
 from naysay.transition import uniform
@@ -114,7 +114,7 @@ class ComplementaryClassifier(Complementary):
         )
         comp, self.classes_ = encode_for(X, y, self.classes)
         self.seed_ = draw_seed(self.random_state)
-        self._trained_on = hash_rows(X)
+        self._trained_on, self._shape = hash_rows(X), X.shape[1:]
         self._reducer: Any = None
         self._encoder: Frozen | None = None
         ways: dict[str, Callable[[Any, torch.Tensor], Predictor | Mixture]] = {
@@ -208,6 +208,8 @@ class ComplementaryClassifier(Complementary):
             got = type(self.encoder).__name__
             raise InputError(f"the recipe {recipe} starts from the weights of an encoder's file; got a {got}.")
         self._refuse_unshared(RECIPES[recipe])
+        if self.encoder is not None and "model" not in given and isinstance(self.model, str):
+            given["model"] = model_of(self.encoder)
         told = {"class_shares": shares_of(self.classes_, self.class_shares)} if RECIPES[recipe].shares else {}
         return configure(recipe, **given, **told, encoder=self.encoder, seed=self.seed_)
 
@@ -227,7 +229,8 @@ class ComplementaryClassifier(Complementary):
         if callable(self.encoder):
             return self.encoder(X)
         X = _dense(X, _reducer(X, self.seed_))
-        return find_space(X, "standardised" if X.ndim == 2 else "raw", self.encoder).features
+        how = "auto" if self.encoder is not None else "standardised" if X.ndim == 2 else "raw"
+        return find_space(X, how, self.encoder).features
 
     def _share(self, X: Any, comp: torch.Tensor, T: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The labels after sharing, and the T by which those come about: corrected ones are uniform."""
@@ -263,6 +266,9 @@ class ComplementaryClassifier(Complementary):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=self._takes_sparse(), reset=False, allow_nd=True, dtype=NUMBERS)
         if (encoder := getattr(self, "_encoder", None)) is not None:
+            wanted = getattr(self, "_shape", X.shape[1:])  # an estimator that was pickled before knows no shape
+            if X.shape[1:] != wanted:
+                raise InputError(f"X must hold images of shape {wanted}, as in fit; got shape {X.shape}. Resize them.")
             X = encoder(X)
         if self._kind() != "foreign":
             X = _dense(X, getattr(self, "_reducer", None))

@@ -7,7 +7,7 @@ from naysay.features.knn import oracle_knn_accuracy
 from naysay.features.pretrain import Pretrained, pretrain
 from naysay.features.raw import pca, standardise
 from naysay.features.readout import with_readout
-from naysay.features.space import SPACES, Space, find_space, refuse_table
+from naysay.features.space import SPACES, Space, check_space, find_space, refuse_table
 from naysay.features.whiten import whiten
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Frozen",
     "Pretrained",
     "Space",
+    "check_space",
     "embed",
     "extract",
     "find_space",

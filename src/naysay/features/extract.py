@@ -13,7 +13,7 @@ callable cannot be recognised again, so its features are kept only under a name 
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -76,8 +76,12 @@ def extract(
         encoder, device = load_encoder(Path(encoder))[0], device or ("cuda" if torch.cuda.is_available() else "cpu")
         images = None if images is None else with_channels(as_numbers(images), encoder)
     elif isinstance(encoder, (str, PathLike, np.ndarray, Tensor)):
+        asked = {"device": device, "precision": _unusual(precision), "batch": batch, "cache_key": cache_key}
+        _refuse({**asked, "cache": cache or None}, "what is computed, and these embeddings are made already")
         rows = None if images is None else len(images)
         return as_features(read_embeddings(encoder, features), rows, "the embeddings")
+    if features is not None:
+        _refuse({"features": features}, "files of embeddings, which may have several columns")
     if not callable(encoder):
         got = type(encoder).__name__
         raise InputError(f"encoder must be a torch module, a callable, a path or an array; got {got}.")
@@ -86,13 +90,10 @@ def extract(
     if isinstance(encoder, nn.Module):
         images = as_numbers(images)
         compute = partial(_through_module, encoder, images, batch, device, precision, ahead)
-    elif device is None:
-        compute = partial(_through_callable, encoder, images, batch)
     else:
-        raise InputError(
-            f"device is for torch modules; got device={str(device)!r} with {_called(encoder)}, "
-            "which computes where it likes."
-        )
+        whose = f"torch modules, and {_called(encoder)} computes where and how it likes"
+        _refuse({"device": device, "precision": _unusual(precision)}, whose)
+        compute = partial(_through_callable, encoder, images, batch)
     name = None if cache is False else _name(encoder, cache_key, batch)
     if name is not None:
         content = content_hash({"images": _comparable(images)})
@@ -102,6 +103,19 @@ def extract(
             f"{_called(encoder)} cannot be recognised again, so its features cannot be kept. Give it a cache_key=."
         )
     return compute()
+
+
+def _unusual(precision: str) -> str | None:
+    """The precision where it is another than usual."""
+    return None if precision == "float32" else precision
+
+
+def _refuse(given: Mapping[str, Any], whose: str) -> None:
+    """Raise InputError where one of these was given, which would change nothing; whose: what it is for, in words."""
+    for name, value in given.items():
+        if value is not None:
+            said = value if isinstance(value, int) else repr(str(value))
+            raise InputError(f"{name} is for {whose}; got {name}={said}. Leave it out.")
 
 
 def _through_module(
@@ -158,7 +172,7 @@ def _key(content: str, precision: str, name: str) -> str:
 def _folder(cache: Cache) -> Path:
     folder = Path(cache).expanduser() if cache else store.folder() / "features"
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"cache must be a folder; got the file {folder}. Give another, or False to keep nothing.")
+        raise InputError(f"features are kept in a folder; got the file {folder}. Give another with cache=.")
     return folder
 
 

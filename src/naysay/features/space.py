@@ -45,18 +45,18 @@ def find_space(
 
     "standardised" columns or pixels, "cosine" (rows as they are, by angle), "pca", or "raw"; "auto" chooses, for a
     table by the names of its `columns`: those of one embedding are vector[0], vector[1], ...
-    encoder: the file of an encoder for images, or of ready-made embeddings, a row for each of x, or an encoder that was
-    read; with `cache`, the folder in which what it computes is kept, and `ahead` (as in `naysay.features.extract`).
+    encoder, with "auto": the file of an encoder for images, or of ready-made embeddings, a row for each of x, or an
+    encoder that was read; with `cache`, the folder in which what it computes is kept, and `ahead` (as in
+    `naysay.features.extract`).
     """
-    if how not in SPACES:
-        raise unknown("space", how, SPACES)
+    check_space(how, encoder)
     images = x.ndim > 2
     if encoder is not None:
         if isinstance(encoder, Frozen) or is_encoder(encoder):
             refuse_table(x)
         if isinstance(encoder, Frozen):
-            return Space(encoder(x, cache=cache, ahead=ahead), "cosine", f"{encoder.name}, by angle")
-        return Space(extract(encoder, x, cache=cache, ahead=ahead), "cosine", f"{Path(encoder).name}, by angle")
+            return Space(encoder(x, cache=cache, ahead=ahead), "cosine", f"{_name(encoder)}, by angle")
+        return Space(extract(encoder, x, cache=cache, ahead=ahead), "cosine", f"{_name(encoder)}, by angle")
     if how == "auto":
         many = images and x[0].size > MANY_PIXELS and len(x) > COMPONENTS
         how = "pca" if many else "raw" if images else "cosine" if is_embedding(columns) else "standardised"
@@ -70,6 +70,20 @@ def find_space(
     if how == "cosine":
         return Space(flat, "cosine", f"{what} as they are, by angle")
     return Space(flat, "euclidean", f"{what} as they are")
+
+
+def check_space(how: str, encoder: str | PathLike[str] | Frozen | None) -> None:
+    """Raise InputError where there is no such space, or an encoder leaves nothing to choose."""
+    if how not in SPACES:
+        raise unknown("space", how, SPACES)
+    if encoder is not None and how != "auto":
+        angle = f"{_name(encoder)} gives the features, which are compared by angle"
+        raise InputError(f'{angle}; space="{how}" is for items as they are. Leave one of the two out.')
+
+
+def _name(encoder: str | PathLike[str] | Frozen) -> str:
+    """What the encoder's file is called."""
+    return encoder.name if isinstance(encoder, Frozen) else Path(encoder).name
 
 
 def refuse_table(x: Any) -> None:

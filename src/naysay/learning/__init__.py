@@ -7,7 +7,7 @@ from naysay.learning.loop import Observer, Run, Snapshot
 from naysay.learning.predictor import Predictor
 from naysay.learning.recipe import Diverged, Figures, Learner, Recipe, Task
 from naysay.learning.recipes import RECIPES, configure
-from naysay.learning.recipes.plain import load_encoder
+from naysay.learning.recipes.plain import load_encoder, model_of
 from naysay.learning.records import environment
 from naysay.learning.train import HeldOut, Trained, train
 
@@ -36,6 +36,7 @@ __all__ = [
     "environment",
     "grid",
     "load_encoder",
+    "model_of",
     "search",
     "train",
 ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from naysay.errors import InputError, unknown
@@ -19,7 +20,7 @@ from naysay.models.lenet import lenet_encoder
 from naysay.models.resnet import SMALL, resnet18_encoder, small_resnet_encoder
 from naysay.seeds import lent
 
-__all__ = ["MODELS", "Classifier", "ModelRow", "build", "resnet18_encoder", "small_resnet_encoder"]
+__all__ = ["MODELS", "Classifier", "ModelRow", "build", "fitting", "resnet18_encoder", "small_resnet_encoder"]
 
 
 class Classifier(nn.Module):
@@ -42,6 +43,7 @@ class Classifier(nn.Module):
 
 
 Shape = tuple[int, ...]
+PRETRAINED, SIDE = ("resnet18", "small-resnet"), 32  # models whose encoders are pretrained, for images of any side
 WIDEST = 1_000_000  # units of a layer: more is a slip, and would take the machine's memory
 
 
@@ -110,6 +112,22 @@ MODELS = {
         ModelRow("small-resnet", _small_resnet, 8, "a ResNet of 1/30 of resnet18's arithmetic, for a CPU"),
     )
 }
+
+
+def fitting(shapes: Mapping[str, Shape]) -> str | None:
+    """The model for whose encoder tensors of these names and shapes were trained (`naysay.features.pretrain`).
+
+    None where they are no such encoder's; tensors beside those of the encoder change nothing.
+    """
+    first = shapes.get("0.weight", ())
+    if len(first) != 4:
+        return None
+    for name in PRETRAINED:
+        with torch.device("meta"):  # shapes alone
+            encoder, _ = MODELS[name].encoder((first[1], SIDE, SIDE))
+        if all(shapes.get(key) == tuple(tensor.shape) for key, tensor in encoder.state_dict().items()):
+            return name
+    return None
 
 
 def build(name: str, input_shape: Shape, n_classes: int, seed: int = 0, **options: int) -> Classifier:

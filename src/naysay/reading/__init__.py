@@ -35,6 +35,7 @@ from naysay.reading.asked import Asked, only_one
 from naysay.reading.class_names import names_in, spell
 from naysay.reading.classes import Classes, Names, find_classes, read_shares
 from naysay.reading.labelling import FORMATS, Labelled
+from naysay.reading.long_rows import read_truth
 from naysay.reading.oracle import Oracle
 from naysay.words import few
 
@@ -74,7 +75,8 @@ def read(
     id: the column of item ids; else one that is called id, else rows are numbered from 0.
     label: the column or columns that say what an item is not; in `labels`, the column of long rows that does.
     features, ignore: columns, or patterns such as "e*", to take and to leave out; else all not named otherwise.
-    truth: the column of ordinary labels, where they are known; they go into `oracle` and nowhere else.
+    truth: the column of ordinary labels, where they are known; they go into `oracle` and nowhere else. A folder of
+    images and a .npy have no columns: it is then one of `labels`; else the names of subfolders are the truth.
     labels: a table with a row for each label: its columns `item` (else item or id), `label`, and perhaps `annotator`
     (who said so) and `options` (the classes shown, as a|b|c). strict: refuse a label that no option shown says.
     format: how labels are written, where their looks do not tell: "dummies", "signed" or "snorkel" (matrices of codes,
@@ -107,22 +109,47 @@ def _check(asked: Asked) -> None:
     if asked.format is not None and asked.format not in FORMATS:
         raise unknown("format of labels", asked.format, FORMATS)
     if asked.labels is not None:
+        _refuse(asked, ("transition", "n_labels"), f"labels are those of {asked.labels}")
         return
     says = None if asked.labels_say in SAID else asked.labels_say
     of_rows = {"item": asked.item, "annotator": asked.annotator, "options": asked.options}
     for name, value in {**of_rows, "without": next(iter(asked.without), None), "labels_say": says}.items():
         if value is not None:
             raise InputError(f'{name}="{value}" is a column of long rows: pass labels="FILE" too.')
+    if asked.transition is not None:
+        _refuse(asked, ("format", "labels_say"), f'transition="{asked.transition}" draws labels')
     if asked.weigh_annotators:
         raise InputError('weigh_annotators=True needs to know who said what: pass labels="FILE" with annotators too.')
 
 
+def _refuse(asked: Asked, names: Names, why: str) -> None:
+    """Raise InputError where one of these was asked, which would change nothing; why: what is so, in words."""
+    for name in names:
+        if value := getattr(asked, name):
+            said = value if isinstance(value, str | int) else value[0]
+            given = f'{name}="{said}"' if isinstance(said, str) else f"{name}={said}"
+            raise InputError(f"{why}, so that {given} would change nothing. Leave it out.")
+
+
 def _read(source: Place, data: Place | None, asked: Asked) -> Labelled:
     known = known_set(source, data, whole=not (asked.features or asked.label or asked.id))
+    of_table = ("id", "features", "ignore", *(() if asked.labels else ("label",)))
     if known is not None:
+        of_labels = () if asked.labels else ("format", "labels_say", "classes", "merge_spelling")
+        _refuse(asked, (*of_table, "truth", *of_labels), f"{source} is a known set, with its own classes and truth")
         return labelling.of_known(known, str(source), asked)
     path, label = Path(source), () if asked.labels else asked.label
+    if path.suffix.lower() == ".npz":
+        _refuse(asked, ("ignore",), f"{source} holds arrays, of which features= names one")
+    bare = path.is_dir() or path.suffix.lower() == ".npy"
+    if bare:
+        kind = "is a folder of images" if path.is_dir() else "holds one array"
+        if asked.labels is None:
+            _refuse(asked, ("truth",), f'{source} {kind}, without columns but those of labels="FILE"')
+        _refuse(asked, of_table, f"{source} {kind}, whose items have no columns")
     items, origin = _own_items(path, label, asked)
+    if bare and asked.labels is not None and asked.truth is not None:
+        items = replace(items, y_true=read_truth(asked, asked.labels, items.ids, folder=path.is_dir()))
     items, called = _with_names(path, items, label, asked.truth)
     asked = replace(asked, classes=asked.classes or called)
     y_true, items = items.y_true, replace(items, y_true=None)
@@ -173,6 +200,8 @@ def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -
     if not path.exists():
         known = ", ".join(datasets.CATALOG)
         raise InputError(f"{source} is neither a file or folder nor a known set ({known}). See: naysay data list")
+    if data is not None:
+        raise InputError(f'{source} is no known set, so that data="{data}" would change nothing. Leave it out.')
     if not whole or path.suffix.lower() != ".npz" or not path.is_file():
         return None
     try:

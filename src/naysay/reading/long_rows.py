@@ -9,6 +9,7 @@ import numpy as np
 from naysay import datasets, labels, memory
 from naysay.datasets.arrays import read_npy
 from naysay.datasets.dataset import Texts
+from naysay.datasets.images import whole_names
 from naysay.datasets.opening import header
 from naysay.errors import InputError, unknown
 from naysay.reading import class_names
@@ -76,6 +77,28 @@ def _of_table(asked: Asked, path: Path) -> list[Statement]:
     shown = [labels.listed(cell) for cell in table["options"]] if "options" in table else nothing
     said = [() if cell is None else tuple(cell) if isinstance(cell, list) else (cell,) for cell in table["label"]]
     return list(map(Statement, table["item"], says, said, table.get("annotator", nothing), shown))
+
+
+def read_truth(asked: Asked, path: Path, ids: Texts, *, folder: bool) -> Texts:
+    """The true classes (n,) of items that have no table of their own, from the column `truth` of the labels' file."""
+    if asked.format is not None:
+        raise InputError(f'truth="{asked.truth}" is a column of long rows, and format="{asked.format}" has none.')
+    item, truth = _item(asked, header(path)), str(asked.truth)
+    read, names = datasets.read_columns(path, list(dict.fromkeys([item, truth]))), class_names.names_in(path, [truth])
+    said = read[truth] if names is None else class_names.spell(read[truth], names)
+    whole, found = whole_names(ids) if folder else {}, dict.fromkeys(ids.tolist())
+    for name, text in zip(read[item].tolist(), said.tolist(), strict=True):
+        if not isinstance(name, str):  # which is told where labels are read
+            continue
+        at = whole.get(name, name)
+        if found.get(at) not in (None, text) and text is not None:
+            both = f"{found[at]!r} and {text!r} in its column {truth!r}"
+            raise InputError(f"{path} calls item {name!r} {both}, where an item must have one true class.")
+        if text is not None:
+            found[at] = text
+    made = np.empty(len(ids), object)
+    made[:] = [found[name] for name in ids.tolist()]  # not np.array: a list in a cell is told by who counts classes
+    return made
 
 
 def _item(asked: Asked, columns: Sequence[str]) -> str:

@@ -200,7 +200,15 @@ class Run:
         ids: what the rows are called in the sentence about one that the model has no answer to.
         """
         parts = (self.rows(x[start : start + BLOCK]) for start in range(0, len(x), BLOCK))
-        logits = torch.cat([self.predictor.logits(part).cpu() for part in parts])
+        return self._decode(torch.cat([self.predictor.logits(part).cpu() for part in parts]), ids)
+
+    def predict_rows(self, rows: Any, ids: Sequence[str] = ()) -> tuple[Tensor, Tensor]:
+        """What `predict` gives, of what `rows` made of them: who needs both has the encoder look once."""
+        parts = (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
+        return self._decode(torch.cat([self.predictor.logits(part).cpu() for part in parts]), ids)
+
+    def _decode(self, logits: Tensor, ids: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """Class numbers (n,) and probabilities (n, K) of logits (n, K)."""
         for row in (~logits.isfinite().all(1)).nonzero()[:1].flatten().tolist():
             odd = f"item {ids[row]!r}" if len(ids) else f"row {row}"
             why = "has values so far from those of training that the model's answer is not a number"

@@ -32,6 +32,8 @@ def blocks(run: "Run", source: str, id: str | None, folder: Path | None, tell: T
 
 def _blocks(run: "Run", source: str, id: str | None, folder: Path | None, tell: Tell) -> Iterator[Block]:
     wanted, path = run.about["input"], Path(source)
+    if id is not None and (source in datasets.CATALOG or path.is_dir() or path.suffix.lower() == ".npy"):
+        raise InputError(f'{source} has no columns, so that id="{id}" would change nothing. Leave it out.')
     if (known := known_set(source, folder, whole=id is None)) is not None:
         yield [str(i) for i in range(len(known.x_test))], known.x_test
     elif path.is_dir():

@@ -3,12 +3,13 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from naysay import losses
 from naysay.augmentation import Sharing
 from naysay.errors import InputError, unknown
-from naysay.features import SPACES, is_encoder
+from naysay.features import check_space, is_encoder
 from naysay.learning import RECIPES, Config
 from naysay.models import MODELS
 from naysay.portfolio.candidates import check_budget
@@ -101,11 +102,15 @@ class Settings:
         if RECIPES[self.config.recipe].shares and tuple(self.schemes) != ("none",):
             itself = f"the recipe {self.config.recipe} shares labels itself, so that the scheme must be none"
             raise InputError(f"{itself}; got {', '.join(self.schemes)}.")
-        for kind, name, known in (("model", self.config.model, MODELS), ("space", self.space, SPACES)):
-            if name not in known:
-                raise unknown(kind, name, known)
+        if self.config.model not in MODELS:
+            raise unknown("model", self.config.model, MODELS)
+        check_space(self.space, self.encoder)
         if self.assume not in ASSUMPTIONS:
             raise unknown("assumption", self.assume, ASSUMPTIONS)
+        if self.encoder is not None and self.apart:
+            name = Path(self.encoder).name
+            made = f"apart=True makes the space from training items alone, and that of {name} is made already"
+            raise InputError(f"{made}. Leave one of the two out.")
         self._check_judging()
 
     def _check_judging(self) -> None:

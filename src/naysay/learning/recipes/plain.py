@@ -5,6 +5,7 @@ choice of an epoch is drawn on the CPU, per row, from a stream named by the epoc
 device, nor the number of processes, nor on where a run was interrupted. Tables are normalised once.
 """
 
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from naysay.learning.recipe import Learner, Recipe, Task
 from naysay.learning.rows import Normaliser, input_shape
 from naysay.learning.views import draw_moves, take_moved
 from naysay.models.readout import split_readout
+from naysay.words import count
 
 
 class Plain(Learner):
@@ -148,25 +150,49 @@ def load_encoder(model: nn.Module, path: str | Path) -> None:
 
     A read-out that the file may hold beside the network is no part of the model.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     encoder = getattr(model, "encoder", None)
     if not isinstance(encoder, nn.Module):
         raise InputError(f"{type(model).__name__} has no .encoder to load {path} into; use a model of naysay.models.")
-    try:
-        weights, _ = split_readout(load_file(path))
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{path} cannot be read as encoder weights (safetensors): {error}.") from None
+    weights = _read(path)
     expected = encoder.state_dict()
     wrong = sorted(name for name in expected.keys() | weights.keys() if _shape(expected, name) != _shape(weights, name))
     if wrong:
         raise InputError(
             f"{path} is not the encoder of this model: {len(wrong)} of {len(expected)} tensors differ, the first being "
             f"{wrong[0]} (in the file {_shape(weights, wrong[0])}, in the model {_shape(expected, wrong[0])}). "
-            "Choose the model it was trained as."
+            f"{_way_out(weights, wrong)}"
         )
     encoder.load_state_dict(weights)
+
+
+def model_of(path: str | PathLike[str]) -> str:
+    """The name of the model whose encoder a file holds (`naysay.models.fitting`)."""
+    weights = _read(path)
+    name = models.fitting({name: tuple(tensor.shape) for name, tensor in weights.items()})
+    if name is None:
+        known = " or ".join(models.PRETRAINED)
+        raise InputError(f"{path} holds the encoder of no model that pretraining knows, {known}. Name its model=.")
+    return name
+
+
+def _read(path: str | PathLike[str]) -> dict[str, Tensor]:
+    """The network's tensors in the file of an encoder, without those of its read-out."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return split_readout(load_file(path))[0]
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path} cannot be read as encoder weights (safetensors): {error}.") from None
+
+
+def _way_out(weights: dict[str, Tensor], wrong: list[str]) -> str:
+    """What to do about an encoder of which these tensors are not the model's."""
+    if wrong == ["0.weight"] and weights["0.weight"].ndim == 4:
+        channels = count(weights["0.weight"].shape[1], "channel")
+        return f"It was trained on images of {channels}: give such, or train one on these (naysay pretrain)."
+    fits = models.fitting({name: tuple(tensor.shape) for name, tensor in weights.items()})
+    return "Choose the model it was trained as." if fits is None else f'It was trained as model="{fits}": choose that.'
 
 
 def _shape(tensors: dict[str, Tensor], name: str) -> tuple[int, ...] | str:
