@@ -150,7 +150,7 @@ def consistent(values: Mapping[str, Value], place: Place) -> Result:
         return {**seen, "unflipped_test_accuracy": metrics.oracle_accuracy(one, images.y_test)}
 
     trained = train(its, x, comp, observers=[look], progress=False)
-    told = ("epoch", "minutes", "test_accuracy", "coverage", "agreement", "evenness", "noise")
+    told = ("epoch", "minutes", "test_accuracy", "coverage", "agreement", "evenness", "noise", "linear")
     history = [{key: line[key] for key in told if key in line} for line in trained.history if "minutes" in line]
     figures = {key: trained.last_figures[key] for key in ("test_accuracy", "unflipped_test_accuracy", "minutes")}
     if space is not None:
