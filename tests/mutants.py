@@ -531,8 +531,12 @@ MUTANTS = [
         "test_consistent.py -k read",
         ("SPREAD = 2.0", "SPREAD = 4.0"),
         ("return turned / spread", "return centred / spread"),
-        ("counts.index_fill(0, part, 0.0)", "counts"),
-        ("given[torch.cat(hidden)], given, stated)", "given[torch.cat(hidden)], given, None)"),
+        ("counts.index_fill(0, part, 0.0)", "counts", "test_taught.py -k judge"),
+        (
+            "given[torch.cat(hidden)], given, stated)",
+            "given[torch.cat(hidden)], given, None)",
+            "test_taught.py -k judge",
+        ),
     ),
     *of(
         "learning/muon.py",

@@ -362,7 +362,9 @@ def test_the_command_learns_by_the_recipe_and_its_report_shows_the_targets(data,
     assert (config["recipe"], config["options"]["class_shares"]) == ("consistent", "even")
     epochs = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     assert [line["coverage"] >= 0 for line in epochs if line["kind"] == "epoch"] == [True] * 3
-    assert "Targets of the student" in (run / "report.html").read_text()
+    page = (run / "report.html").read_text()
+    assert "Targets of the student" in page
+    assert "Labels were read by what neighbours share." in page
     predict = f"predict {run} {tmp_path}/more.npz --flips --out {tmp_path}/p.csv".split()
     assert CliRunner().invoke(app, predict).exit_code == 0
     predictor = dataclasses.replace(Run.load(run).predictor, flips=True)

@@ -22,6 +22,7 @@ from naysay.learning.recipes.teaching import count_labels
 from naysay.models import Classifier
 from naysay.portfolio import trial
 from naysay.portfolio.candidates import CANDIDATES
+from naysay.runs.report import _teaching as teaching_chart
 
 K = 5
 SMALL = {"epochs": 12, "batch_size": 50, "learning_rate": 3e-3, "model_options": {"hidden": 32}}
@@ -151,6 +152,15 @@ def test_labels_are_read_linearly_where_shares_are_known_and_hidden_labels_are_b
         Z = augment(learner.first_space(), learner.comp, "dms", n_neighbors=None)
         wanted = shares.find(Z, learner.comp, own.get("class_shares")).posterior(Z)
     torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-4, rtol=1e-3)
+
+
+def test_every_epoch_tells_how_labels_are_read_and_the_report_says_so():
+    x, y_true = shifts(600, 0)
+    config = configure("taught", **{**SMALL, "epochs": 2}, class_shares="even")
+    history = train(config, x, named(y_true, transition.uniform(K)), progress=False).history
+    assert [epoch["linear"] for epoch in history] == [1.0, 1.0]
+    assert "Labels were read by a linear model fitted to all of them." in teaching_chart(history).note
+    assert "Labels were read by" not in teaching_chart([{"epoch": 1, "coverage": 0.5}]).note  # of an older run
 
 
 def test_labels_too_few_to_hide_any_are_read_by_neighbours():

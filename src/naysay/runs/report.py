@@ -170,8 +170,11 @@ def _possible(accuracy: float) -> float:
 def _teaching(lines: list[Line]) -> Curves:
     """What a recipe with a teacher tells of its targets; of other recipes nothing, and then it is not drawn."""
     series = [one for name in ("coverage", "agreement", "evenness", "noise") for one in _series(lines, name)]
-    sure = "A target is sure from 95 %; evenness is 100 % where targets have all classes equally often in a batch."
-    return Curves("Targets of the student", [line["epoch"] for line in lines], series, note=sure)
+    notes = ["A target is sure from 95 %; evenness is 100 % where targets have all classes equally often in a batch."]
+    if lines and "linear" in lines[0]:
+        by = "a linear model fitted to all of them" if lines[0]["linear"] else "what neighbours share"
+        notes.append(f"Labels were read by {by}.")
+    return Curves("Targets of the student", [line["epoch"] for line in lines], series, note=" ".join(notes))
 
 
 def _sharing(lines: list[Line]) -> list[Curves]:
