@@ -5,7 +5,7 @@
 
 Every set is compared by angle, as in the paper (rows of length 1). The share of rows whose least named class is the
 true one, the true one being asked for nothing else, by four ways: `paper` (64 neighbours, gamma 1, alpha 0.1), `usual`
-(what the command takes if nothing is said), `chosen` (neighbours, gamma and alpha "auto") and, on the first draw,
+(what the command takes if nothing is said, which compares pixels by distance), `chosen` (neighbours, gamma and alpha "auto") and, on the first draw,
 `whitened` (the read-out "auto", too). Each without class shares and with even ones. DATA holds the sets as
 `naysay.datasets` has them, FEATURES an .npz with "train" for CIFAR-10 and CIFAR-20, from the encoders in weights/. What
 stands in the results already is not run again.
@@ -16,6 +16,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,13 +27,15 @@ from measuring import RESULTS, cpu_seconds, record
 
 from naysay import labels, neighbors, transition
 from naysay.augmentation import Sharing, share
+from naysay.features import find_space
 from naysay.seeds import stream
 
+SIDES = {"digits": 8, "mnist": 28}  # of images that are their pixels
 OUT = RESULTS / "sharing_choices.jsonl"
 MOST = 128  # neighbours that are tried
 WAYS = {
     "paper": Sharing("dms", metric="cosine"),
-    "usual": Sharing("dms", None, gamma="auto", metric="cosine"),
+    "usual": Sharing("dms", None, gamma=None, metric="cosine"),
     "chosen": Sharing("dms", "auto", "auto", "auto", metric="cosine"),
     "whitened": Sharing("dms", "auto", "auto", "auto", metric="cosine", whiten="auto"),
 }
@@ -98,13 +101,18 @@ def compare(name: str, asked: argparse.Namespace, draw: int, done: set[Any]) -> 
             key = name, len(rows), draw, way, shares
             if key in done or way not in asked.ways or (way == "whitened" and draw):
                 continue
-            if graph is None and way != "whitened":
+            pixels = way == "usual" and name in SIDES
+            if graph is None and way != "whitened" and not pixels:
                 before = cpu_seconds()
                 graph = neighbors.build(x, min(MOST, len(x) - 1), metric="cosine")
                 searched = cpu_seconds() - before
             how = Sharing(**{**vars(sharing), "class_shares": shares})
             wall, cpu = time.perf_counter(), cpu_seconds()
-            Z, report = share(x if way == "whitened" else graph, comp, how)
+            if pixels:
+                space = find_space(x.reshape(-1, SIDES[name], SIDES[name]).numpy())
+                Z, report = share(torch.from_numpy(np.asarray(space.features)), comp, replace(how, metric=space.metric))
+            else:
+                Z, report = share(x if way == "whitened" else graph, comp, how)
             spent = {"wall_s": round(time.perf_counter() - wall, 2), "cpu_s": round(cpu_seconds() - cpu, 2)}
             told = report.as_dict()
             yield {

@@ -343,6 +343,21 @@ def test_weights_by_distance_that_are_even_in_effect_are_said():
     assert report.effective_neighbors < 50
 
 
+def test_where_no_gamma_is_said_it_is_1_by_angle_and_read_off_the_distances_elsewhere():
+    draw = stream(0, "unit rows")
+    features, named = draw.standard_normal((300, 16)), draw.integers(0, 4, 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what nobody asked for is not called unsuitable
+        by_angle, by_distance = (
+            augment_report(features, named, n_neighbors=9, gamma=None, metric=metric, n_classes=4)
+            for metric in ("cosine", "euclidean")
+        )
+        auto = augment_report(features, named, n_neighbors=9, gamma="auto", n_classes=4)
+    assert by_angle[1].gamma == 1.0
+    assert by_distance[1].gamma == auto[1].gamma
+    assert np.array_equal(by_distance[0], auto[0])
+
+
 def test_the_report_tells_what_happened_without_the_truth():
     features, _, comp = example(60, 6, 5, 4, unlabelled=0.2)
     Z, report = augment_report(features, comp, n_neighbors=8)

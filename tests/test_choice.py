@@ -192,7 +192,7 @@ def test_a_network_can_be_trained_on_labels_shared_so():
         ({"n_neighbors": float("nan")}, "n_neighbors must be a whole number of at least 1; got nan"),
         ({"rounds": float("inf")}, "rounds must be a whole number of at least 0; got inf"),
         ({"n_neighbors": [8]}, r"n_neighbors must be a number; got \[8\]"),
-        ({"gamma": None}, "gamma must be a number; got None"),
+        ({"alpha": None}, "alpha must be a number; got None"),
         ({"n_neighbors": "aut"}, "n_neighbors must be a whole number of at least 1, .* or \"auto\" .*; got 'aut'"),
         ({"alpha": "aut"}, "alpha must be a number above 0 .*; got 'aut'"),
         ({"whiten": "half"}, "whiten must be a strength from 0 .*; got 'half'"),

@@ -419,6 +419,17 @@ def test_lists_of_wide_numbers_in_parquet_lose_their_middle_before_they_are_roun
         assert np.array_equal(read - read[0], data[0][:400] - data[0][0])
 
 
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_where_no_gamma_is_said_shards_take_what_one_machine_takes(data, cluster, tmp_path, metric):
+    folder = write_npy(tmp_path, data[0], data[1])
+    sharing = Sharing("dms", n_neighbors=NEIGHBOURS, gamma=None, metric=metric, rounds=5)
+    account = augment_shards(
+        folder / "rows", tmp_path / "out", sharing, labels=folder / "labels", n_classes=K, workers=1
+    )
+    _, report = augment_report(data[0], data[1], "dms", NEIGHBOURS, gamma=None, metric=metric, n_classes=K, rounds=5)
+    assert account.report.gamma == pytest.approx(report.gamma, rel=1e-6)
+
+
 def test_rows_of_zeros_have_no_neighbours_by_cosine_over_shards_either(data, cluster, tmp_path):
     x = data[0].copy()
     x[[0, 2, 700, 701, 1499]] = 0

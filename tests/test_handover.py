@@ -87,7 +87,7 @@ def test_what_is_kept_is_trained_once_more_on_all_labels_as_the_same_parts_would
 
 def test_class_shares_of_a_run_correct_what_is_trained_on():
     x, _, comp = blobs(120, STRONG)
-    even = Sharing(n_neighbors=None, gamma="auto", class_shares="even")
+    even = Sharing(n_neighbors=None, gamma=None, class_shares="even")
     _, fitted = fit(x, comp, Config(epochs=1), ("dms",), sharing=even, space="raw")
     rows = fitted.rows
     expected = naysay.augment(x[rows.numpy()], comp[rows], "dms", None, 0.1, "auto", class_shares="even")
@@ -267,7 +267,7 @@ def test_the_classifier_does_what_its_parts_do():
         "fwd", "dms", n_neighbors=6, alpha=0.3, gamma=0.2, transition=STRONG, epochs=2, batch_size=30,
         learning_rate=0.01, weight_decay=0.5, random_state=4, encoder=lambda X: X,
     ).fit(x, comp.numpy())  # fmt: skip
-    shared = naysay.augment(x, comp, "dms", 6, 0.3, 0.2)
+    shared = naysay.augment(x, comp, "dms", 6, 0.3, 0.2, metric="cosine")  # what an encoder says, by angle
     config = Config("fwd", epochs=2, batch_size=30, learning_rate=0.01, weight_decay=0.5, seed=4)
     trained = train(config, x, shared, T=STRONG)
     assert np.array_equal(model.decision_function(x), trained.predictor.logits(x).numpy())
@@ -278,7 +278,9 @@ def test_the_classifier_does_what_its_parts_do():
 def test_the_classifier_corrects_by_class_shares_and_then_trains_as_on_uniform_labels():
     x, _, comp = blobs(120, STRONG)
     model = ComplementaryClassifier("fwd", class_shares="even", epochs=2, encoder=lambda X: X).fit(x, comp.numpy())
-    shared, _ = share(x, comp, Sharing(n_neighbors=None, gamma="auto", class_shares="even").within(120, K))
+    shared, _ = share(
+        x, comp, Sharing(n_neighbors=None, gamma=1.0, metric="cosine", class_shares="even").within(120, K)
+    )
     trained = train(Config("fwd", epochs=2), x, shared)
     assert np.array_equal(model.decision_function(x), trained.predictor.logits(x).numpy())
     expected = selection.ure_accuracy(trained.predictor.predict(x), comp, transition.popularity(comp)).value
@@ -289,7 +291,7 @@ def test_labels_corrected_by_class_shares_and_a_given_T_are_uniform_to_the_loss(
     x, _, comp = blobs(120, STRONG)
     settings = {"class_shares": "even", "transition": STRONG}
     model = ComplementaryClassifier("fwd", epochs=2, encoder=lambda X: X, **settings).fit(x, comp.numpy())
-    shared, _ = share(x, comp, Sharing(n_neighbors=None, gamma="auto", **settings).within(120, K))
+    shared, _ = share(x, comp, Sharing(n_neighbors=None, gamma=1.0, metric="cosine", **settings).within(120, K))
     trained = train(Config("fwd", epochs=2), x, shared)
     assert np.array_equal(model.decision_function(x), trained.predictor.logits(x).numpy())
 

@@ -28,7 +28,7 @@ def test_settings_are_written_as_older_files_have_them():
         "auto",
         "budget",
     ]
-    assert (written["n_neighbors"], written["alpha"], written["gamma"]) == (None, 0.1, "auto")
+    assert (written["n_neighbors"], written["alpha"], written["gamma"]) == (None, 0.1, None)
     assert written["schemes"] == ["none", "dms"]
 
 

@@ -56,7 +56,7 @@ def augment(
     scheme: str = "dms",
     n_neighbors: int | str | None = 64,
     alpha: float | str = 0.1,
-    gamma: float | str = 1.0,
+    gamma: float | str | None = 1.0,
     rounds: int | None = None,
     *,
     n_classes: int | None = None,
@@ -75,7 +75,8 @@ def augment(
     n_neighbors: of each row; None takes as many as the classes are large enough for, at most 64; "auto" chooses, with
     gamma where that is "auto" too, what foresees hidden labels best: 64 unless another is better beyond its error.
     alpha: the weight of a row's own labels, above 0 and at most 1, or "auto" to choose it in the same way.
-    gamma: how fast weights of dss and dms fall with squared distance; "auto": the last weighs 1/k of the nearest.
+    gamma: how fast weights of dss and dms fall with squared distance; "auto": the last weighs 1/k of the nearest;
+    None: 1 by angle, "auto" elsewhere.
     whiten: compare features by angle after `naysay.features.whiten` of this strength; "auto" chooses whether and how.
     n_classes: K, for class numbers; without it the largest number given is the last class.
     method, metric: how `naysay.neighbors.build` finds neighbours (exact, approximate, auto; euclidean, cosine).
@@ -97,7 +98,7 @@ def augment_report(
     scheme: str = "dms",
     n_neighbors: int | str | None = 64,
     alpha: float | str = 0.1,
-    gamma: float | str = 1.0,
+    gamma: float | str | None = 1.0,
     rounds: int | None = None,
     *,
     n_classes: int | None = None,
@@ -132,10 +133,10 @@ def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None =
         transitions.validate(sharing.transition, given.shape[1])
     found = features if isinstance(features, Settled) else read_space(features, given, sharing)
     graph, sharing, alpha = found.graph, found.sharing, found.alpha
-    gamma = sharing.gamma_for(graph.distances) if row.uses_gamma else None
+    gamma = sharing.gamma_for(graph) if row.uses_gamma else None
     W = row.weigh(graph.distances, gamma)
     effective = effective_neighbors(W)
-    if gamma is not None and found.choice is None:  # a gamma that was chosen suits
+    if gamma is not None and sharing.gamma is not None and found.choice is None:  # one that was chosen suits
         spread = graph.distances[:, -1] - graph.distances[:, 0]
         warn_unless_fits(gamma, spread, effective, graph.k, graph.distances)
     if sharing.transition is None and sharing.class_shares is not None:

@@ -26,7 +26,8 @@ from torch import Tensor
 
 from naysay import selection, shares, transition
 from naysay.augmentation.propagation import propagate
-from naysay.augmentation.schemes import Sharing
+from naysay.augmentation.schemes import BY_ANGLE, Sharing
+from naysay.augmentation.weights import auto_gamma
 from naysay.neighbors import Graph, build
 from naysay.seeds import stream
 from naysay.selection import Estimate
@@ -172,16 +173,15 @@ def choose_read_out(
     return chosen, tuple(_tried(how, loss, usual, graph) for how, loss, graph in best.values())
 
 
-def gammas(graph: Graph, sharing: Sharing, k: int) -> tuple[float | str, ...]:
+def gammas(graph: Graph, sharing: Sharing, k: int) -> tuple[float | str | None, ...]:
     """The gammas to try with k neighbours, the paper's first; only that of `sharing` unless it is to be chosen too.
 
     1 is the paper's (as we read it) by cosine alone: in other units it may weigh nobody but the nearest.
     """
-    if not (sharing.n_neighbors == sharing.gamma == "auto" and sharing.row.uses_gamma):
+    if not (sharing.n_neighbors == "auto" and sharing.gamma in (None, "auto") and sharing.row.uses_gamma):
         return (sharing.gamma,)
-    suits = sharing.gamma_for(graph.distances[:, :k])
-    paper = float(Sharing().gamma)
-    return (paper if graph.metric == "cosine" else EVENER[0] * suits, *(part * suits for part in EVENER[1:]))
+    suits = auto_gamma(graph.distances[:, :k])
+    return (BY_ANGLE if graph.metric == "cosine" else EVENER[0] * suits, *(part * suits for part in EVENER[1:]))
 
 
 def hide(given: Tensor, seed: int, judges: int = JUDGES) -> list[Tensor]:
@@ -201,7 +201,7 @@ def foresee(graph: Graph, given: Tensor, sharing: Sharing, hidden: Sequence[Tens
     """The loss of each hidden label, in nats, by what the labels of others say after sharing."""
     assert sharing.row.weigh is not None  # a scheme that shares nothing has nothing to choose
     near = graph.nearest(_k(sharing))
-    W = sharing.row.weigh(near.distances, sharing.gamma_for(near.distances) if sharing.row.uses_gamma else None)
+    W = sharing.row.weigh(near.distances, sharing.gamma_for(near) if sharing.row.uses_gamma else None)
     alpha = float(sharing.alpha)
     rounds = min(sharing.total, math.ceil(math.log(LEFT) / math.log1p(-alpha)) if alpha < 1 else 1)
     arrived = []
@@ -230,7 +230,7 @@ def foresight(
         features, given = features[rows], given[rows]
     sharing = sharing.within(*given.shape)
     graph = build(features, sharing.neighbors(*given.shape), sharing.method, sharing.metric)
-    gamma = evener * sharing.gamma_for(graph.distances)
+    gamma = evener * sharing.gamma_for(graph)
     return foresee(graph, given, replace(sharing, gamma=gamma), hidden) if hidden else None, gamma
 
 
@@ -260,7 +260,7 @@ def _k(sharing: Sharing) -> int:
 
 def _tried(how: Sharing, loss: Estimate, usual: Estimate, graph: Graph) -> Tried:
     k = _k(how)
-    gamma = how.gamma_for(graph.distances[:, :k]) if how.row.uses_gamma else None
+    gamma = how.gamma_for(graph.nearest(k)) if how.row.uses_gamma else None
     better = selection.gain(loss, usual)
     whitened = None if how.whiten is None else float(how.whiten)
     return Tried(k, gamma, float(how.alpha), whitened, loss.value, better.difference, better.standard_error)

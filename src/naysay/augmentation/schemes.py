@@ -17,9 +17,10 @@ from naysay.augmentation.propagation import check_settings
 from naysay.augmentation.weights import auto_gamma, by_distance, by_rank, without_gaps
 from naysay.errors import InputError, unknown
 from naysay.neighbors import METHODS
-from naysay.neighbors.graph import METRICS
+from naysay.neighbors.graph import METRICS, Graph
 
 NEIGHBORS, FEWEST_NEIGHBORS = 64, 8  # the paper's number; and what one label each needs to say anything
+BY_ANGLE = 1.0  # gamma, where rows have length 1
 TRIED = (4, 8, 16, 32, 64, 128)  # neighbours, where their number is chosen
 
 # from squared distances (n, k), nearest first, and gamma (None unless the scheme uses it) to weights (n, k)
@@ -77,14 +78,15 @@ def neighbors_for(scheme: str, n_rows: int, n_classes: int) -> int:
 class Sharing:
     """How labels are shared, checked when it is made; `augment` says what each setting means.
 
-    The defaults are the paper's. n_neighbors None is `neighbors_for` the rows and classes that come; "auto" of
-    n_neighbors, alpha and whiten is chosen by hidden labels (`augmentation.choice`).
+    The defaults are the paper's. n_neighbors None is `neighbors_for` the rows and classes that come; gamma None is 1 by
+    angle, and read off the distances, as "auto" is, where a space has a scale of its own; "auto" of n_neighbors, alpha
+    and whiten is chosen by hidden labels (`augmentation.choice`).
     """
 
     scheme: str = "dms"
     n_neighbors: int | str | None = NEIGHBORS
     alpha: float | str = 0.1
-    gamma: float | str = 1.0
+    gamma: float | str | None = BY_ANGLE
     rounds: int | None = None
     metric: str = "euclidean"
     method: str = "auto"
@@ -105,7 +107,7 @@ class Sharing:
             raise InputError(f"transition must be a matrix T (K, K) or None; got {self.transition!r}.")
         self._check_words()
         check_settings(self.alpha, self.rounds, self.tol)
-        if self.gamma != "auto" and (isinstance(self.gamma, str) or not 0 < self.gamma < math.inf):
+        if self.gamma not in (None, "auto") and (isinstance(self.gamma, str) or not 0 < self.gamma < math.inf):
             must = 'gamma must be a positive number, or "auto" to take it from the distances'
             raise InputError(f"{must}; got {self.gamma!r}.")
         for name, known in (("method", METHODS), ("metric", METRICS)):
@@ -116,7 +118,7 @@ class Sharing:
         """Raise InputError for what is no number, a word other than "auto", and a strength that does not exist."""
         for name in ("n_neighbors", "alpha", "gamma", "rounds", "tol", "whiten"):
             given = getattr(self, name)
-            if not (isinstance(given, Real | str) or (given is None and name not in ("alpha", "gamma"))):
+            if not (isinstance(given, Real | str) or (given is None and name != "alpha")):
                 raise InputError(f"{name} must be a number; got {given!r}.")
         must = {
             "n_neighbors": 'a whole number of at least 1, None to follow the size of the classes, or "auto"',
@@ -166,9 +168,14 @@ class Sharing:
             return self
         return replace(self, n_neighbors=max(1, min(self.neighbors(n_rows, n_classes), n_rows - 1)))
 
-    def gamma_for(self, distances: Tensor) -> float:
-        """The gamma of weights by these squared distances (n, k)."""
-        return auto_gamma(distances) if self.gamma == "auto" else float(self.gamma)
+    def gamma_for(self, graph: Graph) -> float:
+        """The gamma of weights by the squared distances of a graph.
+
+        By angle the peaked weights of "auto" cost up to 14 points where labels favour some classes (docs/CHOOSING.md).
+        """
+        if self.gamma is None and graph.metric == "cosine":
+            return BY_ANGLE
+        return auto_gamma(graph.distances) if self.gamma in (None, "auto") else float(self.gamma)
 
     @property
     def corrects(self) -> bool:

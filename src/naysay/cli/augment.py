@@ -61,7 +61,7 @@ def augment(
     scheme: o.Scheme = "dms",
     neighbors: o.Neighbors = None,
     alpha: o.Alpha = "0.1",
-    gamma: o.Gamma = "auto",
+    gamma: o.Gamma = None,
     rounds: Annotated[int | None, o.sharing("--rounds", None, "Rounds of sharing; else the scheme's own.")] = None,
     class_shares: o.ClassShares = "unknown",
     whiten: Annotated[str | None, o.sharing("--whiten", "NUMBER|auto", WHITEN)] = None,

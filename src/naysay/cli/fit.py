@@ -76,7 +76,7 @@ def fit(
     scheme: Annotated[str, o.sharing("--scheme", "NAME", SCHEMES)] = "auto",
     neighbors: o.Neighbors = None,
     alpha: o.Alpha = "0.1",
-    gamma: o.Gamma = "auto",
+    gamma: o.Gamma = None,
     class_shares: o.ClassShares = "unknown",
     space: o.Space = "auto",
     encoder: Annotated[Path | None, o.sharing("--encoder", "FILE", ENCODER)] = None,
@@ -154,7 +154,7 @@ def fit(
     auto = chooses_itself(asked)
     if as_published:
         paper = Sharing()
-        neighbors, gamma = neighbors or str(paper.n_neighbors), str(paper.gamma) if gamma == "auto" else gamma
+        neighbors, gamma = neighbors or str(paper.n_neighbors), gamma or str(paper.gamma)
     how = Sharing(**o.how_shared({"neighbors": neighbors, "alpha": alpha, "gamma": gamma}))
     o.check_class_shares(class_shares)
     weights = None if encoder is None else str(encoder)
@@ -205,7 +205,7 @@ NETWORK = {
     "scheme": "auto",
     "neighbors": None,
     "alpha": "0.1",
-    "gamma": "auto",
+    "gamma": None,
     "encoder": None,
     "loss": None,
     "learning_rate": None,

@@ -50,6 +50,9 @@ MERGED = 'Take "Cat" and "cat" for one class, written as most are.'
 N_LABELS = "Labels to draw for each item (1), or to take of its annotators' (all)."
 NEIGHBORS = "Neighbours that an item shares with (else 64, fewer in small classes), or auto: chosen by hidden labels."
 ALPHA = "The weight of an item's own labels, above 0 and at most 1, or auto: chosen by hidden labels."
+GAMMA = (
+    "How fast weights fall with squared distance (dss, dms; else 1 by angle, auto elsewhere); auto: by the distances."
+)
 CLASS_SHARES = "How common the classes are: corrects labels that favour some. FILE: a table with columns class, share."
 SPACE = "How items are compared; auto: columns standardised, embeddings by angle, large images by principal components."
 ENCODER = "Compare items by an encoder (naysay pretrain), or by embeddings of your own: .npy, or file.parquet:column."
@@ -79,7 +82,7 @@ Seed = Annotated[int, typer.Option("--seed", help="All randomness comes from thi
 Scheme = Annotated[str, sharing("--scheme", "NAME", "How labels are shared: none, rss, rms, dss or dms.")]
 Neighbors = Annotated[str | None, sharing("--neighbors", "NUMBER|auto", NEIGHBORS)]
 Alpha = Annotated[str, sharing("--alpha", "NUMBER|auto", ALPHA)]
-Gamma = Annotated[str, sharing("--gamma", "NUMBER|auto", "How fast weights fall with squared distance (dss, dms).")]
+Gamma = Annotated[str | None, sharing("--gamma", "NUMBER|auto", GAMMA)]
 ClassShares = Annotated[str, sharing("--class-shares", "even|unknown|FILE", CLASS_SHARES)]
 Space = Annotated[str, sharing("--space", "auto|standardised|cosine|pca|raw", SPACE)]
 Encoder = Annotated[Path | None, sharing("--encoder", "FILE", ENCODER)]

@@ -21,7 +21,7 @@ from naysay import shares, transition
 from naysay.augmentation import Report, Sharing
 from naysay.augmentation.diagnostics import merge
 from naysay.augmentation.propagation import divide_rows
-from naysay.augmentation.schemes import check_whole
+from naysay.augmentation.schemes import BY_ANGLE, check_whole
 from naysay.augmentation.weights import gamma_of, warn_unless_fits
 from naysay.cluster.connection import Crew, connect, hired
 from naysay.cluster.folders import RESULT, File, Paths, Shard, Work, find_shards, open_work
@@ -174,7 +174,7 @@ def flow(run: Run, name_texts: NameTexts | None) -> Account:
         files = tuple(graph), tuple(comp)
         recipe = Recipe(run.n, k, n_classes, sharing.scheme, alpha, gamma, *files, 0, run.n)
         shared = share_labels(run.ray, run.crew, run.work, recipe, sharing, run.checkpoint_every)
-        if gamma is not None:
+        if gamma is not None and sharing.gamma is not None:
             warn_unless_fits(gamma, torch.from_numpy(shared.spread), torch.from_numpy(shared.effective), k)
     evidence = _find_evidence(run, comp, shared.files, n_classes) if sharing.corrects else None
     to = partial(write_shard, out=run.work.folder.parent, comp=comp, shared=shared.files, classes=naming.names)
@@ -269,9 +269,12 @@ def read_moments(evidence: Evidence, double: bool, file: File) -> tuple[float, t
 
 
 def _gamma(run: Run, graph: Sequence[File], k: int) -> float:
-    """The gamma of the weights: "auto" is the statistic of one machine, from one number of each row."""
-    if run.settings.sharing.gamma != "auto":
-        return float(run.settings.sharing.gamma)
+    """The gamma of the weights, as `Sharing.gamma_for` has it: read off the distances from one number of each row."""
+    asked = run.settings.sharing.gamma
+    if asked is None and run.settings.sharing.metric == "cosine":
+        return BY_ANGLE
+    if asked not in (None, "auto"):
+        return float(asked)
     spreads = run.crew.each(read_spread, [path for path, _, _ in graph], "choosing gamma")
     return gamma_of(torch.from_numpy(np.concatenate(spreads)), k)
 

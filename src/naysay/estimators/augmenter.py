@@ -33,7 +33,7 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         n_neighbors: int | str | None = None,
         alpha: float | str = 0.1,
-        gamma: float | str = "auto",
+        gamma: float | str | None = None,
         rounds: int | None = None,
         metric: str = "euclidean",
         class_shares: Any = None,
@@ -58,7 +58,7 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         sharing = replace(self._sharing().within(*comp.shape), class_shares=known)
         found = read_space(X, comp, sharing)
         self.n_neighbors_, self.alpha_ = found.graph.k, found.alpha
-        self.gamma_, self.whiten_ = found.sharing.gamma_for(found.graph.distances), found.whiten
+        self.gamma_, self.whiten_ = found.sharing.gamma_for(found.graph), found.whiten
         self.choice_ = found.choice
         self._all_labels, _ = share(found, comp.numpy(), sharing)
         self._rows = X

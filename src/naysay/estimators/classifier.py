@@ -18,7 +18,7 @@ from naysay.errors import InputError
 from naysay.estimators.encoding import encode_for
 from naysay.estimators.judged import NUMBERS, Complementary, draw_seed, shares_of
 from naysay.estimators.judging import hash_rows
-from naysay.features import Frozen, find_space, is_encoder
+from naysay.features import Frozen, Space, find_space, is_encoder
 from naysay.learning import RECIPES, Config, Predictor, Recipe, configure, model_of, train
 from naysay.portfolio import Mixture, Part
 from naysay.portfolio.spaces import enter
@@ -175,7 +175,7 @@ class ComplementaryClassifier(Complementary):
             why = "needs scheme= to share labels by" if name in needs_sharing else "is for a network"
             got = type(self.model).__name__
             raise InputError(f"{name}={getattr(self, name)!r} {why}, and model is a {got}. Leave it out.")
-        T = self._find_transition(comp, lambda: self._features(X))
+        T = self._find_transition(comp, lambda: self._space(X).features)
         T = self.judged_by_ if T is None else T
         if shares_labels:
             comp, T = self._share(X, comp, T)
@@ -186,7 +186,7 @@ class ComplementaryClassifier(Complementary):
 
     def _by_network(self, X: Any, comp: torch.Tensor) -> Predictor:
         """One network on shared labels."""
-        T = self._find_transition(comp, lambda: self._features(X))
+        T = self._find_transition(comp, lambda: self._space(X).features)
         config, shared = self._config(), comp
         if not RECIPES[config.recipe].as_given or self.scheme is not None:
             shared, T = self._share(X, comp, T)
@@ -224,24 +224,24 @@ class ComplementaryClassifier(Complementary):
                 why = f"is for schemes, and the recipe {row.name} shares labels in its own way" if row.shares else why
                 raise InputError(f"{name}={getattr(self, name)!r} {why}. Leave it out.")
 
-    def _features(self, X: Any) -> Any:
-        """Where neighbours are looked up."""
+    def _space(self, X: Any) -> Space:
+        """Where neighbours are looked up: what an encoder says is compared by angle."""
         if callable(self.encoder):
-            return self.encoder(X)
+            return Space(self.encoder(X), "cosine", "what the encoder says, by angle")
         X = _dense(X, _reducer(X, self.seed_))
         how = "auto" if self.encoder is not None else "standardised" if X.ndim == 2 else "raw"
-        return find_space(X, how, self.encoder).features
+        return find_space(X, how, self.encoder)
 
     def _share(self, X: Any, comp: torch.Tensor, T: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The labels after sharing, and the T by which those come about: corrected ones are uniform."""
         corrected = None if self.class_shares is None else T
         given = {name: getattr(self, name) for name in ("scheme", "alpha") if getattr(self, name) is not None}
-        gamma = "auto" if self.gamma is None else self.gamma
-        sharing = Sharing(n_neighbors=self.n_neighbors, gamma=gamma, **given).within(*comp.shape)
+        sharing = Sharing(n_neighbors=self.n_neighbors, gamma=self.gamma, **given).within(*comp.shape)
         sharing = replace(sharing, class_shares=shares_of(self.classes_, self.class_shares), transition=corrected)
         if not sharing.total:
             return comp, T
-        shared, _ = share(self._features(X), comp, sharing)
+        space = self._space(X)
+        shared, _ = share(space.features, comp, replace(sharing, metric=space.metric))
         return shared, None if sharing.corrects else T
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:

@@ -20,8 +20,8 @@ ASSUMPTIONS = ("auto", "uniform", "popularity", "estimated")
 # 0.18 on CIFAR-10; 0.015 on 600 digits misled
 GAIN = 0.05
 
-# as in the paper, but neighbours by the size of the classes and gamma by the distances, since a table has any scale
-SHARING = Sharing(n_neighbors=None, gamma="auto")
+# as in the paper, but neighbours by the size of the classes, and gamma by the distances where a table has any scale
+SHARING = Sharing(n_neighbors=None, gamma=None)
 ALWAYS = ("n_neighbors", "alpha", "gamma")  # what every run.json says of sharing; the rest only where it was set
 WRITTEN = (
     *ALWAYS,
