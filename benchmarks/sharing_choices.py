@@ -5,8 +5,9 @@
 
 Every set is compared by angle, as in the paper (rows of length 1). The share of rows whose least named class is the
 true one, the true one being asked for nothing else, by four ways: `paper` (64 neighbours, gamma 1, alpha 0.1), `usual`
-(what the command takes if nothing is said, which compares pixels by distance), `chosen` (neighbours, gamma and alpha "auto") and, on the first draw,
-`whitened` (the read-out "auto", too). Each without class shares and with even ones. DATA holds the sets as
+(what the command takes if nothing is said; it compares pixels by distance), `chosen` (neighbours, gamma and alpha
+"auto") and, on the first draw, `whitened` (the read-out "auto", too). Each without class shares and with even ones.
+DATA holds the sets as
 `naysay.datasets` has them, FEATURES an .npz with "train" for CIFAR-10 and CIFAR-20, from the encoders in weights/. What
 stands in the results already is not run again.
 """
