@@ -79,7 +79,8 @@ def warn_unless_fits(gamma: float, spread: Tensor, effective: Tensor, k: int, di
     if min(2.0, k / 2) <= heard <= EVEN * k or k == 1:
         return
     whose = "" if distances is None else f", whose median squared distance is {float(distances.median()):.3g}"
-    even = f"most rows listen to all alike, to {heard:.1f} of {k} neighbours in effect. gamma='auto' weighs by distance."
+    weighed = f"{heard:.1f} of {k} neighbours in effect"
+    even = f"most rows listen to all alike, to {weighed}. gamma='auto' weighs by distance."
     alone = "most rows listen to their nearest neighbour alone. Use gamma='auto', or metric='cosine' for embeddings."
     warnings.warn(
         f"gamma={gamma:g} does not suit these features{whose}: {even if heard > EVEN * k else alone}",
