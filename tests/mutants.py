@@ -533,7 +533,7 @@ MUTANTS = [
         ("self.read(epoch, space)\n", "self.renew(self.space(epoch))\n"),
     ),
     *of(
-        "learning/recipes/readout.py",
+        "learning/recipes/linear_reading.py",
         "test_consistent.py -k read",
         ("SPREAD = 2.0", "SPREAD = 4.0"),
         ("return turned / spread", "return centred / spread"),

@@ -19,7 +19,7 @@ from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier
 from naysay.learning import Task, configure, recipes, train
 from naysay.learning.patches import patch_space
-from naysay.learning.recipes import counting, readout
+from naysay.learning.recipes import counting, linear_reading
 from naysay.learning.recipes.strong import StrongView
 from naysay.learning.recipes.teaching import count_labels, evenness, popularity, strength
 from naysay.learning.views import cut_out
@@ -183,7 +183,7 @@ def test_a_linear_reading_minimises_what_it_says():
     space, y_true = torch.randn(300, 4, generator=numbers), torch.arange(300) % K
     space[:, 0] += 2.0 * y_true
     comp = labels.from_indices(transition.sample(y_true.numpy(), transition.uniform(K), 2, seed=0), K)
-    T, counts, rows = popularity(comp, 0.05), count_labels(comp), readout.evened(space).double()
+    T, counts, rows = popularity(comp, 0.05), count_labels(comp), linear_reading.evened(space).double()
     assert rows.square().sum(1).mean() == pytest.approx(4, rel=1e-3)
     rows = torch.cat([rows, torch.ones(300, 1)], 1).numpy()
 
@@ -196,15 +196,17 @@ def test_a_linear_reading_minimises_what_it_says():
 
     best = scipy.optimize.minimize(objective, np.zeros(5 * K), method="BFGS").x.reshape(5, K)
     wanted = torch.from_numpy(scipy.special.softmax(rows @ best, 1)).float()
-    torch.testing.assert_close(readout.read([space], counts, T), wanted, atol=5e-3, rtol=0)
+    torch.testing.assert_close(linear_reading.read([space], counts, T), wanted, atol=5e-3, rtol=0)
 
 
 def test_a_linear_reading_neither_sees_units_nor_fails_where_nothing_differs():
     comp = torch.eye(K)[torch.arange(40) % K]
     space = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
-    one, other = (readout.read([part], count_labels(comp), popularity(comp, 0.01)) for part in (space, 1e3 * space + 7))
+    one, other = (
+        linear_reading.read([part], count_labels(comp), popularity(comp, 0.01)) for part in (space, 1e3 * space + 7)
+    )
     torch.testing.assert_close(one, other, atol=5e-3, rtol=0)
-    alike = readout.read([torch.ones(40, 3)], count_labels(comp), popularity(comp, 0.01))
+    alike = linear_reading.read([torch.ones(40, 3)], count_labels(comp), popularity(comp, 0.01))
     torch.testing.assert_close(alike, torch.full((40, K), 1 / K), atol=1e-3, rtol=0)
 
 
@@ -212,7 +214,8 @@ def test_known_class_shares_keep_a_linear_reading_of_few_labels_from_losing_clas
     x, comp, _, y_true = data
     even = torch.full((K,), 1 / K, dtype=torch.float64)
     known, unknown = (
-        readout.read([patch_space(x, 512)], count_labels(comp), popularity(comp, 1e-3), known) for known in (even, None)
+        linear_reading.read([patch_space(x, 512)], count_labels(comp), popularity(comp, 1e-3), known)
+        for known in (even, None)
     )
     assert unknown.mean(0).min() < 0.02
     rightly = [float(p[range(200), y_true].mean()) for p in (known, counting.aligned(unknown, even))]
@@ -228,7 +231,7 @@ def test_labels_are_read_by_patches_and_then_in_the_teachers_space_too(data):
     for epoch, spaces in ((0, lambda: [patches]), (3, lambda: [patches, learner.space(3)])):
         learner.before_epoch(epoch)
         T = popularity(comp, 1e-3)
-        wanted = readout.read(spaces(), learner.counts, T, even)
+        wanted = linear_reading.read(spaces(), learner.counts, T, even)
         torch.testing.assert_close(wanted.mean(0), torch.full((K,), 1 / K))
         torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-3, rtol=0)
 
@@ -249,7 +252,7 @@ def test_with_an_encoder_labels_are_read_in_its_space_alone(data, tmp_path):
     save_file({name: tensor.contiguous() for name, tensor in source.items()}, tmp_path / "encoder.safetensors")
     learner = build(data, encoder=str(tmp_path / "encoder.safetensors"), reading="linear")
     learner.before_epoch(3)
-    wanted = readout.read([learner.space(3)], learner.counts, learner.likelihood.exp())
+    wanted = linear_reading.read([learner.space(3)], learner.counts, learner.likelihood.exp())
     torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-4, rtol=1e-3)
 
 

@@ -17,7 +17,7 @@ from naysay.cli import app
 from naysay.cli.fit import training_config
 from naysay.errors import InputError
 from naysay.learning import RECIPES, Task, configure, recipes, train
-from naysay.learning.recipes import readout
+from naysay.learning.recipes import linear_reading
 from naysay.learning.recipes.teaching import count_labels
 from naysay.models import Classifier
 from naysay.portfolio import trial
@@ -117,7 +117,7 @@ def test_a_linear_reading_is_of_the_rows_and_then_of_the_teachers_space_too():
     for epoch in (0, 6):
         learner.before_epoch(epoch)
         spaces = [learner.x, learner.space(6)][: 1 + (epoch > 0)]
-        wanted = readout.read(spaces, learner.counts, learner.likelihood.exp())
+        wanted = linear_reading.read(spaces, learner.counts, learner.likelihood.exp())
         torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-4, rtol=1e-3)
 
 
@@ -147,7 +147,7 @@ def test_labels_are_read_linearly_where_shares_are_known_and_hidden_labels_are_b
     if own.get("naming") == "counted":
         return
     if linear:
-        wanted = readout.read([learner.x], learner.counts, learner.likelihood.exp(), learner.class_shares)
+        wanted = linear_reading.read([learner.x], learner.counts, learner.likelihood.exp(), learner.class_shares)
     else:
         Z = augment(learner.first_space(), learner.comp, "dms", n_neighbors=None)
         wanted = shares.find(Z, learner.comp, own.get("class_shares")).posterior(Z)
@@ -178,7 +178,7 @@ def test_a_linear_reading_is_judged_by_labels_that_it_has_not_seen():
     )  # whatever is seen can be learned by heart
     T = transition.uniform(K)
     comp = named(y_true, T, 3)
-    told = readout.foresight([x], comp, count_labels(comp), T.clamp_min(1e-3), None)
+    told = linear_reading.foresight([x], comp, count_labels(comp), T.clamp_min(1e-3), None)
     assert told.value == pytest.approx(float(np.log(K)), abs=0.02)
     assert len(told.rows) == 400
 
@@ -188,7 +188,7 @@ def test_a_stated_T_judges_hidden_labels():
     T = transition.biased(K, "strong", seed=0)
     comp = named(y_true, T, 2)
     known, unknown = (
-        readout.foresight([x], comp, count_labels(comp), T.clamp_min(1e-3), None, stated=t) for t in (T, None)
+        linear_reading.foresight([x], comp, count_labels(comp), T.clamp_min(1e-3), None, stated=t) for t in (T, None)
     )
     assert known.value < unknown.value - 0.05
 

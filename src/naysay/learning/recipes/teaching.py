@@ -12,9 +12,9 @@ average (Tarvainen and Valpola 2017), and what is kept. The first epochs learn t
 Neighbours are looked up again, in the teacher's space, as learning goes on. What is seen, and where neighbours are
 looked up first, the recipes say: `consistent` for images, by weak and strong views, and `taught` for rows of numbers.
 With `reading="linear"` S is not what neighbours share, but what a linear model fitted to all labels says, in the
-teacher's space and in one that stays (`recipes.readout`). It is surer where it is right and less where it is not, and
-own labels speak beside it from the first epoch. `reading="auto"` takes it where class shares are known and labels that
-are hidden are foreseen better by it, in the first space, by two standard errors; neighbours otherwise.
+teacher's space and in one that stays (`recipes.linear_reading`). It is surer where it is right and less where it is
+not, and own labels speak beside it from the first epoch. `reading="auto"` takes it where class shares are known and
+labels that are hidden are foreseen better by it, in the first space, by two standard errors; neighbours otherwise.
 
 T is the caller's, or popularity with one rate of noise: the one that is stated, or how much of the own labels the
 teacher of the epoch before took for the true class. With `naming="counted"` it is counted by a small network in the
@@ -39,7 +39,7 @@ from torch import Tensor
 from naysay import labels, selection, shares, transition
 from naysay.errors import InputError, unknown
 from naysay.learning.recipe import SURE, Task, refuse_non_numbers
-from naysay.learning.recipes import counting, readout
+from naysay.learning.recipes import counting, linear_reading
 from naysay.learning.recipes.plain import Plain
 from naysay.selection import Estimate
 
@@ -221,16 +221,16 @@ class Teaching(Plain):
     def reads_better_linearly(self, space: Tensor) -> bool:
         """Whether hidden labels are foreseen better by a linear model than by neighbours in the first space.
 
-        Not asked where class shares are not known: labels that favour some classes would mislead it (`readout`). Nor
-        where T is to be counted, which says what S is.
+        Not asked where class shares are not known: labels that favour some classes would mislead it, as the module of
+        that reading says. Nor where T is to be counted, which says what S is.
         """
         if self.class_shares is None or self.settings.naming == "counted":
             return False
-        by_neighbours, _ = self.foresight(space, 1.0, judges=readout.JUDGES)
+        by_neighbours, _ = self.foresight(space, 1.0, judges=linear_reading.JUDGES)
         if by_neighbours is None:
             return False
         known = self.likelihood.exp(), self.class_shares
-        linearly = readout.foresight(
+        linearly = linear_reading.foresight(
             self.spaces(0, space), self.comp, self.counts, *known, stated=self.T, seed=self.config.seed
         )
         return linearly is not None and selection.gain(linearly, by_neighbours).z > BETTER
@@ -299,7 +299,9 @@ class Teaching(Plain):
 
     def read(self, epoch: int, space: Tensor | None = None) -> None:
         """Fit a linear model to the labels: in the space that stays and, once it has learned, in the teacher's."""
-        posterior = readout.read(self.spaces(epoch, space), self.counts, self.likelihood.exp(), self.class_shares)
+        posterior = linear_reading.read(
+            self.spaces(epoch, space), self.counts, self.likelihood.exp(), self.class_shares
+        )
         self.shared.copy_(posterior.clamp_min(LEAST).log())
         self.processes.copy_first_([self.shared])
 
