@@ -171,7 +171,7 @@ MUTANTS = [
     *of(
         "estimators/classifier.py",
         "test_frozen.py",
-        ("if X.shape[1:] != wanted:", "if X.shape[1] != wanted[0]:"),
+        ("if X.shape[1:3] != wanted[:2]:", "if X.shape[1] != wanted[0]:"),
         ('given["model"] = model_of(self.encoder)', "pass"),
     ),
     *of(
@@ -528,7 +528,9 @@ MUTANTS = [
         ("found = 0.0 if alone else", "found = 0.0 if True else"),
         ("min(STRONGEST, UNIT / math.sqrt(max(nats, UNIT**2)))", "min(STRONGEST, UNIT)"),
         ("best = losses.index(min(losses))", "best = losses.index(max(losses))"),
-        ("selection.gain(linearly, by_neighbours).z > BETTER", "selection.gain(linearly, by_neighbours).z < BETTER"),
+        ("selection.gain(linearly, by_neighbours).z <= BETTER", "False"),
+        (".double().mean()) > SAME", ".double().mean()) > 0"),
+        ("stated=self.T, seed=self.config.seed", "stated=self.T, seed=0"),
         ("if self.class_shares is None or self.settings.naming", "if self.settings.naming"),
         ("self.read(epoch, space)\n", "self.renew(self.space(epoch))\n"),
     ),

@@ -3,6 +3,7 @@ question, and answers that are added to the labels are known.
 """
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 import naysay
 from naysay.cli import app
+from naysay.reading import still_meant
 from naysay.runs import choose_questions, information
 
 NAMES = ("cat", "dog", "emu", "fox")
@@ -103,6 +105,18 @@ def test_answers_are_added_to_the_labels_and_not_asked_again(run):
             said = ("is" if yes else "not" for yes in truth)
             csv.writer(file).writerows([q["item"], q["class"], says] for q, says in zip(questions, said, strict=True))
         assert len({asked["item"] for asked in questions}) == 10, round
+
+
+def test_a_run_that_recorded_what_is_refused_today_is_asked_as_before(run, tmp_path):
+    place = tmp_path / "RUN" / "run.json"
+    about = json.loads(place.read_text())
+    about["data"]["reading"] |= {"data": str(tmp_path), "n_labels": 2}
+    place.write_text(json.dumps(about))
+    assert call("ask", "RUN", "--n", 5, "--out", "old.csv").stdout.startswith("5 questions")
+    photos = {"source": str(tmp_path), "labels": "votes.csv", "id": "picture", "ignore": ["x"], "truth": "kind"}
+    meant = {"source": str(tmp_path), "labels": "votes.csv", "item": "picture", "truth": "kind"}
+    assert still_meant(photos) == meant
+    assert still_meant({"source": "digits", "data": "here", "truth": "kind"}) == {"source": "digits", "data": "here"}
 
 
 def test_a_run_that_does_not_know_its_data_and_one_of_other_items(run, tmp_path):

@@ -339,6 +339,7 @@ def test_weights_by_distance_that_are_even_in_effect_are_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         _, report = augment_report(features, named, "dss", metric="cosine", gamma="auto", n_classes=4)
+        augment(features, named, "dss", metric="cosine", gamma=None, n_classes=4)  # nobody asked for 1
         augment(np.zeros((30, 2)), [0, 1, 2] * 10, "dss", 5)  # neighbours at one distance weigh alike by right
     assert report.effective_neighbors < 50
 

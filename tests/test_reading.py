@@ -277,7 +277,11 @@ def test_a_named_truth_counts_more_than_the_names_of_subfolders(photos):
         ("photos", {"label": ["kind"]}, 'label="kind" would change nothing'),
         ("photos", {"labels": "votes.csv", "transition": "uniform"}, 'labels are those of .*transition="uniform"'),
         ("photos", {"labels": "votes.csv", "n_labels": 2}, "labels are those of .*n_labels=2 would change nothing"),
-        ("x.npy", {"labels": "votes.csv", "id": "name"}, 'x.npy holds one array, .* id="name" would change nothing'),
+        (
+            "x.npy",
+            {"labels": "votes.csv", "id": "name"},
+            'x.npy holds one array, .* id="name", and their column in .*votes.csv is named by item=',
+        ),
         ("x.npz", {"ignore": ["y"]}, 'x.npz holds arrays, .* ignore="y" would change nothing'),
         ("digits", {"truth": "kind"}, 'digits is a known set, .* truth="kind" would change nothing'),
         ("digits", {"classes": KINDS}, 'classes="cat" would change nothing'),

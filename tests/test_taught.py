@@ -9,7 +9,7 @@ import torch
 from recipe_checks import continues, halves_make_the_whole
 from typer.testing import CliRunner
 
-from naysay import ComplementaryClassifier, augment, labels, neighbors, shares, transition
+from naysay import ComplementaryClassifier, augment, labels, neighbors, selection, shares, transition
 from naysay.augmentation.weights import auto_gamma
 from naysay.bases import Network
 from naysay.bases.network import TAUGHT
@@ -155,12 +155,45 @@ def test_labels_are_read_linearly_where_shares_are_known_and_hidden_labels_are_b
 
 
 def test_every_epoch_tells_how_labels_are_read_and_the_report_says_so():
-    x, y_true = shifts(600, 0)
+    x, y_true = shifts(1500, 0)
     config = configure("taught", **{**SMALL, "epochs": 2}, class_shares="even")
-    history = train(config, x, named(y_true, transition.uniform(K)), progress=False).history
+    history = train(config, x, named(y_true, transition.uniform(K), 2), progress=False).history
     assert [epoch["linear"] for epoch in history] == [1.0, 1.0]
     assert "Labels were read by a linear model fitted to all of them." in teaching_chart(history).note
     assert "Labels were read by" not in teaching_chart([{"epoch": 1, "coverage": 0.5}]).note  # of an older run
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_line_that_foresees_how_items_are_named_and_not_what_they_are_is_not_taken(seed):
+    numbers, n, d, classes = np.random.default_rng(seed), 3000, 40, 10
+    y_true = np.arange(n) % classes
+    x = 0.7 * numbers.normal(size=(classes, d))[y_true] + numbers.normal(size=(n, d))
+    liking = 0.3 * x @ numbers.normal(size=(d, classes)) + numbers.gumbel(size=(n, classes))  # another for each item
+    liking[np.arange(n), y_true] = -np.inf
+    comp = labels.from_indices(liking.argmax(1), classes)
+    learner = build(torch.tensor(x, dtype=torch.float32), comp, class_shares="even", seed=seed)
+    learner.before_epoch(0)
+    neighbours, _ = learner.foresight(learner.first_space(), 1.0, judges=linear_reading.JUDGES)
+    line = linear_reading.foresight(
+        [learner.x], comp, learner.counts, learner.likelihood.exp(), learner.class_shares, seed=seed
+    )
+    assert selection.gain(line, neighbours).z > 2  # hidden labels alone would take it
+    assert not learner.linear
+    right = [float((p.argmax(1).numpy() == y_true).mean()) for p in (learner.shared, learner.read_linearly(0))]
+    assert right[0] > right[1] + 0.2, right
+
+
+def test_both_readings_are_judged_by_the_same_hidden_labels(monkeypatch):
+    asked = {}
+
+    def foresight(*given, stated, seed):
+        asked["seed"] = seed
+
+    monkeypatch.setattr(linear_reading, "foresight", foresight)
+    x, y_true = shifts(300, 0)
+    learner = build(x, named(y_true, transition.uniform(K)), class_shares="even", seed=7)
+    learner.before_epoch(0)
+    assert asked == {"seed": 7}
 
 
 def test_labels_too_few_to_hide_any_are_read_by_neighbours():
@@ -225,8 +258,8 @@ def test_the_teacher_sees_a_row_as_it_is_and_the_student_mixed_with_another():
 
 @pytest.mark.parametrize(("make", "own"), [(directions, {}), (shifts, {"class_shares": "even", "renewals": 5})])
 def test_a_run_that_is_continued_is_the_run_that_was_not_interrupted(tmp_path, make, own):
-    x, y_true = make(600, 0)
-    comp = named(y_true, transition.uniform(K))
+    x, y_true = make(1500, 0)
+    comp = named(y_true, transition.uniform(K), 2)
     config = configure("taught", **{**SMALL, "epochs": 6, "renewals": 1, **own})
     continues(config, x, comp, tmp_path, 4, x)  # after labels were shared again
 

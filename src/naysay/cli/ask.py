@@ -71,12 +71,13 @@ def _items(
     """Ids, rows, and which classes (n, K) are known to be wrong."""
     import numpy as np
 
-    from naysay.reading import known_set, read
+    from naysay.reading import known_set, read, still_meant
     from naysay.runs.rows import blocks
 
     again = {} if data is not None else run.about["data"].get("reading")
     if again is None:
         raise InputError(f"{run.folder} does not say how its data were read, as newer ones do: name them, as DATA.")
+    again = again and still_meant(again)
     if again and (folder is not None or id is not None):
         raise InputError("--id and --data are for DATA: leave them out, or name other items.")
     given, place = None, folder if data is not None else again.get("data")

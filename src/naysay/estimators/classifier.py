@@ -267,7 +267,7 @@ class ComplementaryClassifier(Complementary):
         X = validate_data(self, X, accept_sparse=self._takes_sparse(), reset=False, allow_nd=True, dtype=NUMBERS)
         if (encoder := getattr(self, "_encoder", None)) is not None:
             wanted = getattr(self, "_shape", X.shape[1:])  # an estimator that was pickled before knows no shape
-            if X.shape[1:] != wanted:
+            if X.shape[1:3] != wanted[:2]:  # channels are the encoder's business
                 raise InputError(f"X must hold images of shape {wanted}, as in fit; got shape {X.shape}. Resize them.")
             X = encoder(X)
         if self._kind() != "foreign":

@@ -146,6 +146,9 @@ def _read(source: Place, data: Place | None, asked: Asked) -> Labelled:
         kind = "is a folder of images" if path.is_dir() else "holds one array"
         if asked.labels is None:
             _refuse(asked, ("truth",), f'{source} {kind}, without columns but those of labels="FILE"')
+        if asked.labels is not None and asked.id is not None:
+            way_out = f"their column in {asked.labels} is named by item="
+            raise InputError(f'{source} {kind}, whose items have no columns; got id="{asked.id}", and {way_out}.')
         _refuse(asked, of_table, f"{source} {kind}, whose items have no columns")
     items, origin = _own_items(path, label, asked)
     if bare and asked.labels is not None and asked.truth is not None:
@@ -167,6 +170,28 @@ def _read(source: Place, data: Place | None, asked: Asked) -> Labelled:
         way_out = f'pass label="COLUMN", or labels="FILE" with long rows.{columns}'
         raise InputError(f"no labels were named for {source}: {way_out}")
     return labelling.with_oracle(_without_truth(made, asked.features), y_true, asked)
+
+
+def still_meant(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run recorded of how it was read, without what changed nothing and is refused today, as older runs have it.
+
+    The id of a folder's items named their column in the file of labels.
+    """
+    meant, path = dict(recorded), Path(recorded["source"])
+    dropped: set[str] = set()
+    if str(recorded["source"]) in datasets.CATALOG:
+        dropped |= {"id", "features", "ignore", "truth", "classes"}
+    else:
+        dropped |= {"data"}
+    if path.is_dir() or path.suffix.lower() == ".npy":
+        if "labels" in meant and "id" in meant:
+            meant.setdefault("item", meant["id"])
+        dropped |= {"id", "features", "ignore"}
+    if path.suffix.lower() == ".npz":
+        dropped |= {"ignore"}
+    if "labels" in meant:
+        dropped |= {"transition", "n_labels"}
+    return {name: value for name, value in meant.items() if name not in dropped}
 
 
 def _recorded(asked: Mapping[str, Any]) -> dict[str, Any]:
