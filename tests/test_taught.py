@@ -134,6 +134,7 @@ def shifts(n, seed):
     [
         (shifts, {"class_shares": "even"}, True),  # neighbours in 30 columns know little of one
         (rings, {"class_shares": "even"}, False),  # no line tells rings apart
+        (directions, {"class_shares": "even"}, False),  # both know as much: neighbours stay
         (shifts, {}, False),  # shares unknown: labels that favour some classes would mislead it
         (shifts, {"class_shares": "even", "naming": "counted"}, False),  # the counted T says what S is
         (shifts, {"class_shares": "even", "reading": "neighbours"}, False),
