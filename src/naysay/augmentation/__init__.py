@@ -73,7 +73,7 @@ def augment(
     comp: a float matrix (n, K), or class numbers (n,), (n, m) or ragged lists; -1 or an empty list is unlabelled.
     scheme: none, rss, rms, dss or dms (`SCHEMES`): it sets the weights, and the rounds unless you give them.
     n_neighbors: of each row; None takes as many as the classes are large enough for, at most 64; "auto" chooses, with
-    gamma where that is "auto" too, what foresees hidden labels best: 64 unless another is better beyond its error.
+    gamma where that is "auto" or None, what foresees hidden labels best: 64 unless another is better beyond its error.
     alpha: the weight of a row's own labels, above 0 and at most 1, or "auto" to choose it in the same way.
     gamma: how fast weights of dss and dms fall with squared distance; "auto": the last weighs 1/k of the nearest;
     None: 1 by angle, "auto" elsewhere.

@@ -180,7 +180,7 @@ def still_meant(recorded: Mapping[str, Any]) -> dict[str, Any]:
     meant, path = dict(recorded), Path(recorded["source"])
     dropped: set[str] = set()
     if str(recorded["source"]) in datasets.CATALOG:
-        dropped |= {"id", "features", "ignore", "truth", "classes"}
+        dropped |= {"id", "features", "ignore", "truth"} | (set() if "labels" in meant else {"classes"})
     else:
         dropped |= {"data"}
     if path.is_dir() or path.suffix.lower() == ".npy":
