@@ -129,7 +129,7 @@ def draw(these: Set, T: Tensor | None, n_labels: int, class_shares: str | None, 
     near = neighbors.query(x, these.x[held], graph.k).indices
     local = decoding.local_distribution(given, near)
     predicted = {
-        "least named": decoding.decode(local),
+        "least named": local.argmin(1),
         "even shares": shares.find(local, given, "even").posterior(local).argmax(1),
     }
     for scheme, learned in (("linear, none", given), ("mlp, rms", shared)):

@@ -233,9 +233,8 @@ MUTANTS = [
     *of(
         "decoding.py",
         "test_handover.py test_decoding.py test_before.py",
-        ("distribution.argmin(1)", "distribution.argmax(1)", "test_decoding.py"),
         ("judge = transition.popularity(comp) if T is None and class_shares is not None else T", "judge = T"),
-        ("decode(named, T)", "decode(named)"),
+        ("k, T, seed=seed)", "k, seed=seed)"),
         ("best = max(ks", "best = min(ks"),
         ("comp, best, T, class_shares, seed)", "comp, best, None, class_shares, seed)"),
         ("comp, best, T, class_shares, seed)", "comp, best, T, None, seed)"),
@@ -243,7 +242,7 @@ MUTANTS = [
         ("comp[held], judge)", "comp[held])"),
         ("return -named if self.T is None else ", "return -named if True else "),
         ("ordinary(named, self.T)", "ordinary(named)"),
-        ('stream(self.seed, "ties")', 'stream(0, "ties")', "test_wiring.py -k KNeighbors-random"),
+        ("draw(self.comp, self.seed)", "draw(self.comp, 0)", "test_wiring.py -k KNeighbors-random"),
         ("total / mass, 1 / comp.shape[1])", "total, 1 / comp.shape[1])"),
     ),
     *of(
@@ -462,7 +461,7 @@ MUTANTS = [
         "test_handover.py",
         ('"gamma", "rounds", "metric"', '"gamma", "metric"', "test_wiring.py -k Augmenter"),
         ("weigh(near.distances, self.gamma_)", "weigh(near.distances, 1.0)"),
-        ("X, self.n_neighbors_, metric=self.metric)", "X, self.n_neighbors_)", HANDOVER),
+        ("X, n_neighbors, metric=self.metric)", "X, n_neighbors)", HANDOVER),
     ),
     *of(
         "learning/steps.py",

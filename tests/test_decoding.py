@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from naysay import datasets, labels, metrics, selection, transition
-from naysay.decoding import NeighborDecoder, choose_k, decode, local_distribution
+from naysay import datasets, labels, metrics, selection, shares, transition
+from naysay.decoding import NeighborDecoder, choose_k, local_distribution
 from naysay.errors import InputError
 
 K = 4
@@ -19,6 +19,10 @@ def test_the_local_distribution_is_the_mean_of_the_labelled_neighbours():
 
 
 def test_the_least_likely_label_is_predicted_and_with_T_the_nearest_row():
+    def decode(comp, T=None):
+        places = torch.arange(float(len(comp)))[:, None]
+        return NeighborDecoder(places, comp, 1, T).predict(places)
+
     distribution = torch.tensor([[0.3, 0.3, 0.3, 0.1], [0.1, 0.3, 0.3, 0.3]])
     assert decode(distribution).tolist() == [3, 0]
     assert decode(distribution, transition.uniform(K)).tolist() == [3, 0]
@@ -39,7 +43,7 @@ def test_k_is_chosen_by_complementary_labels_and_decodes_digits():
     assert metrics.oracle_accuracy(decoder.predict(x_test), digits.y_test) > 0.7
     assert selection.compare(estimates[decoder.k], estimates[1024]).z > 2  # 1024 of 1442 digits are nobody's neighbours
     distribution = decoder.distribution(x_test)
-    through_T = decode(distribution, transition.uniform(10))
+    through_T = NeighborDecoder(decoder.features, comp, decoder.k, transition.uniform(10)).predict(x_test)
     # for a uniform T the nearest row is that of a least likely label, whichever of equals
     assert torch.allclose(distribution.gather(1, through_T[:, None])[:, 0], distribution.amin(1), atol=1e-6)
 
@@ -73,12 +77,30 @@ def test_equally_little_named_classes_are_told_apart_by_more_neighbours_not_by_t
     predicted = few.predict(x_test)
     # four labels leave at least six classes unnamed: class 0 used to be the answer for 230 of these 355
     assert int((predicted == 0).sum()) < 60
-    by_number = metrics.oracle_accuracy(decode(few.distribution(x_test)), digits.y_test)
+    by_number = metrics.oracle_accuracy(few.distribution(x_test).argmin(1), digits.y_test)
     assert metrics.oracle_accuracy(predicted, digits.y_test) > by_number + 0.2
     assert torch.equal(predicted[3:5], few.predict(x_test[3:5]))  # no matter who else is asked
     # they stay as likely as each other
     tied = few.distribution(x_test) == few.distribution(x_test).amin(1, keepdim=True)
     assert torch.allclose(few.posterior(x_test)[tied].amin(), few.posterior(x_test)[tied].amax(), atol=0.2)
+
+
+@pytest.mark.parametrize("known", [None, "even"])
+def test_a_number_of_neighbours_is_judged_by_what_its_decoder_predicts_ties_and_all(known):
+    digits = datasets.load("digits")
+    x = torch.from_numpy(digits.x_train.reshape(len(digits.x_train), -1).astype(np.float32))
+    comp = labels.from_indices(transition.sample(digits.y_train, transition.uniform(10), seed=0), 10)
+    rows, held = selection.hold_out(len(comp), 0.1, 5)
+    # 64 neighbours for the ties of 16 are at hand, 256 for those of 64 must be looked up
+    _, estimates = choose_k(x, comp, class_shares=known, ks=(4, 16, 64), seed=5)
+    for k in (4, 16, 64):
+        decoder = NeighborDecoder(x[rows], comp[rows], k, None, known, seed=5)
+        if known:  # its offsets are those of the held-out rows
+            named = decoder.distribution(x[held])
+            decoder.__dict__["evidence"] = shares.find(named, comp[rows], known)
+        judge = transition.popularity(comp) if known else None
+        expected = selection.ure_accuracy(decoder.predict(x[held]), comp[held], judge)
+        assert torch.equal(estimates[k].rows, expected.rows), k
 
 
 def test_the_last_ties_fall_to_the_more_common_class_and_then_to_the_seed():

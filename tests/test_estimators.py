@@ -195,6 +195,32 @@ def test_the_augmenter_shares_labels_and_passes_them_on_to_new_rows(digits):
     assert np.array_equal(augmenter.labels_, LabelAugmenter().fit_transform(x, not_this))
 
 
+def test_the_augmenter_tells_equally_little_named_classes_apart_as_neighbours_do(digits):
+    x, not_this, _, _ = digits
+    y = datasets.load("digits").y_train
+    alone = LabelAugmenter("none").fit(x, not_this)  # nine classes of a row are not named
+    few = LabelAugmenter("rss", n_neighbors=4).fit(x, not_this)
+    for fitted, before in ((alone, 0.1), (few, 0.3)):
+        first = fitted.classes_[fitted.labels_.argmin(1)]
+        tied = (fitted.labels_ == fitted.labels_.min(1, keepdims=True)).sum(1) > 1
+        assert tied.mean() > 0.5
+        assert (first == y).mean() < before + 0.05
+        assert (fitted.transduction_ == y).mean() > before + 0.2
+        assert np.array_equal(fitted.transduction_[~tied], first[~tied])
+        chosen = np.searchsorted(fitted.classes_, fitted.transduction_)
+        assert np.allclose(fitted.labels_[np.arange(len(x)), chosen], fitted.labels_.min(1), atol=1e-6)
+
+
+def test_where_no_neighbour_helps_the_augmenter_draws_a_class():
+    x = np.arange(60.0)[:, None]
+    found = LabelAugmenter("none", classes=[0, 1, 2, 3]).fit(x, [0] * 60)
+    counts = np.bincount(found.transduction_, minlength=4)
+    assert counts[0] == 0
+    assert counts[1:].min() > 8
+    again = LabelAugmenter("none", classes=[0, 1, 2, 3]).fit(x, [0] * 60)
+    assert np.array_equal(found.transduction_, again.transduction_)
+
+
 class Constant(ClassifierMixin, BaseEstimator):
     """Predicts one class, whatever it sees: the model that accuracy against complementary labels calls harmless."""
 

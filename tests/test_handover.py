@@ -358,8 +358,7 @@ def test_the_number_of_neighbours_is_chosen_by_the_T_that_is_known():
     features = torch.from_numpy(x)
     decoder, estimates = choose_k(x, comp, T=STRONG, ks=(4, 64), seed=1)
     for k in (4, 64):
-        near = neighbors.query(features[rows], features[held], k).indices
-        predicted = losses.nearest_row(naysay.decoding.local_distribution(comp[rows], near), STRONG)
+        predicted = NeighborDecoder(features[rows], comp[rows], k, STRONG, seed=1).predict(features[held])
         assert estimates[k].value == pytest.approx(selection.ure_accuracy(predicted, comp[held], STRONG).value)
     assert decoder.k == max(estimates, key=lambda k: estimates[k].value)
     assert (decoder.T is not None, decoder.seed, len(decoder.features)) == (True, 1, 300)

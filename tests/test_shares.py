@@ -6,6 +6,7 @@ import torch
 
 from naysay import augment, labels, shares, transition
 from naysay.augmentation import Sharing, augment_report, share
+from naysay.augmentation.diagnostics import are_turned
 from naysay.errors import InputError
 from naysay.metrics import oracle_argmin_accuracy
 
@@ -132,6 +133,12 @@ def test_nothing_is_corrected_where_nothing_is_known():
     assert 0 < told.turned < 1
     assert f"rows whose least named class was corrected: {told.turned:.1%}" in str(told)
     assert "turned" in told.as_dict()
+
+
+def test_a_row_is_turned_only_where_another_class_than_the_least_named_ones_is_preferred():
+    Z = torch.tensor([[0.0, 0.0, 1.0], [0.1, 0.2, 0.7], [0.0, 0.4, 0.6], [0.0, 0.0, 0.0]])
+    corrected = torch.tensor([[0.4, 0.1, 0.5], [0.4, 0.1, 0.5], [0.1, 0.4, 0.5], [0.0, 0.0, 0.0]])
+    assert are_turned(Z, corrected).tolist() == [False, True, False, False]
 
 
 def test_labels_as_given_stay_as_they_are():

@@ -7,7 +7,7 @@ neighbours name least is taken, then one by the seed; where class shares are kno
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from naysay import labels, losses, neighbors, selection, shares, transition
+from naysay import labels, neighbors, selection, shares, transition
 from naysay.errors import InputError
 from naysay.seeds import stream
 from naysay.selection import Estimate
@@ -37,9 +37,22 @@ def local_distribution(comp: Tensor, near: Tensor) -> Tensor:
     return torch.where(mass > 0, total / mass, 1 / comp.shape[1])
 
 
-def decode(distribution: Tensor, T: Tensor | None = None) -> Tensor:
-    """Class numbers (m,): the least likely label (the first of equals), or with T (K, K) the nearest row."""
-    return distribution.argmin(1) if T is None else losses.nearest_row(distribution, T)
+def pick(scores: Tensor, *others: Callable[[Tensor], Tensor]) -> Tensor:
+    """Class numbers (m,) of the best of the scores (m, K), up to rounding.
+
+    Among equals the others decide in turn: each is asked for the scores (r, K) of the rows (r,) that have some still.
+    """
+    best = _equals(scores)
+    for other in others:
+        rows = (best.sum(1) > 1).nonzero()[:, 0]
+        if len(rows):
+            best[rows] = _equals(torch.where(best[rows], other(rows).to(scores), -torch.inf))
+    return best.int().argmax(1)
+
+
+def draw(comp: Tensor, seed: int) -> Tensor:
+    """Scores (n, K) by which the seed decides between classes of the rows `comp` (n, K) that all else leaves equal."""
+    return torch.from_numpy(stream(seed, "ties").random(comp.shape, dtype=np.float32)).to(comp.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +90,12 @@ class NeighborDecoder:
 
     def predict(self, features: Any, n_classes: int | None = None) -> Tensor:
         """Class numbers (m,), of the first n_classes where only those are meant."""
-        return self._best(features, self._near(features, self.k), n_classes)
+        return self._best(features, self._near(features, self.k), self.evidence, n_classes)
 
     def classify(self, features: Any, n_classes: int | None = None) -> tuple[Tensor, Tensor]:
         """What `posterior` and `predict` give, from one search."""
         near = self._near(features, self.k)
-        return self._explained(near), self._best(features, near, n_classes)
+        return self._explained(near), self._best(features, near, self.evidence, n_classes)
 
     def _near(self, features: Any, k: int) -> Tensor:
         return neighbors.query(self.features, torch.as_tensor(features), k).indices
@@ -94,23 +107,25 @@ class NeighborDecoder:
         explained = selection.ordinary(named, self.T).clamp(min=0)
         return explained / explained.sum(1, keepdim=True)
 
-    def _best(self, features: Any, near: Tensor, n_classes: int | None) -> Tensor:
-        best = _equals(self._scores(near)[:, :n_classes])
-        rows = (best.sum(1) > 1).nonzero()[:, 0]
-        if len(rows):
-            more = min(MORE * self.k, len(self.features))
-            further = self._near(torch.as_tensor(features)[rows], more)
-            # drawn for each row in the space, so that a point's class does not hang on the others asked with it
-            drawn = torch.from_numpy(stream(self.seed, "ties").random(self.comp.shape, dtype=np.float32))
-            for score in (self._scores(further), drawn[near[rows, 0].long()]):
-                best[rows] = _equals(torch.where(best[rows], score.double()[:, :n_classes], -torch.inf))
-        return best.int().argmax(1)
+    def _best(self, features: Any, near: Tensor, evidence: Evidence | None, n_classes: int | None = None) -> Tensor:
+        """Class numbers (m,) by the first k of the neighbours `near`; more, for ties, are among them or looked up."""
+        more = min(MORE * self.k, len(self.features))
 
-    def _scores(self, near: Tensor) -> Tensor:
+        def by_more(rows: Tensor) -> Tensor:
+            found = near[rows] if near.shape[1] >= more else self._near(torch.as_tensor(features)[rows], more)
+            return self._scores(found[:, :more], evidence)[:, :n_classes]
+
+        def by_seed(rows: Tensor) -> Tensor:
+            # drawn for each row in the space, so that a point's class does not hang on the others asked with it
+            return draw(self.comp, self.seed)[near[rows, 0].long(), :n_classes]
+
+        return pick(self._scores(near[:, : self.k], evidence)[:, :n_classes], by_more, by_seed)
+
+    def _scores(self, near: Tensor, evidence: Evidence | None) -> Tensor:
         """How well each class (m, K) explains the labels of the neighbours `near` (m, k)."""
         named = local_distribution(self.comp, near).double()
-        if self.evidence is not None:
-            return self.evidence.logits(named)
+        if evidence is not None:
+            return evidence.logits(named)
         return -named if self.T is None else -torch.cdist(named, self.T.to(named), p=1)
 
 
@@ -149,11 +164,11 @@ def choose_k(
     near = neighbors.query(features[rows], features[held], ks[-1]).indices
     predicted = {}
     for k in ks:
-        named = local_distribution(comp[rows], near[:, :k])
-        if class_shares is None:
-            predicted[k] = decode(named, T)
-        else:  # offsets from the held-out rows, which are a fair sample too, and need no second search
-            predicted[k] = shares.find(named, comp[rows], class_shares, T).posterior(named).argmax(1)
+        evidence = None
+        if class_shares is not None:  # offsets from the held-out rows, which are a fair sample and need no more search
+            evidence = shares.find(local_distribution(comp[rows], near[:, :k]), comp[rows], class_shares, T)
+        decoder = NeighborDecoder(features[rows], comp[rows], k, T, seed=seed)
+        predicted[k] = decoder._best(features[held], near, evidence)
     estimates = {k: selection.ure_accuracy(predicted[k], comp[held], judge) for k in ks}
     best = max(ks, key=lambda k: estimates[k].value)
     if usual is not None:

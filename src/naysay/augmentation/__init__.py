@@ -21,7 +21,7 @@ from torch import Tensor
 from naysay import labels, neighbors, shares
 from naysay import transition as transitions
 from naysay.augmentation.choice import Choice, Settled, foresight, settle
-from naysay.augmentation.diagnostics import Description, Report, describe
+from naysay.augmentation.diagnostics import Description, Report, are_turned, describe
 from naysay.augmentation.propagation import Propagation, divide_rows, propagate
 from naysay.augmentation.schemes import SCHEMES, Scheme, Sharing, neighbors_for
 from naysay.augmentation.weights import effective_neighbors, warn_unless_fits
@@ -151,12 +151,12 @@ def share(features: Any, comp: Any, sharing: Sharing, *, n_classes: int | None =
 def correct(Z: Tensor, given: Tensor, sharing: Sharing) -> tuple[Tensor, float | None]:
     """Labels Z (n, K), shared from those `given`, corrected where the record knows how, and the part of rows it turned.
 
-    A row is turned if its least named class is another one after the correction.
+    A row is turned if its least named class after the correction was none of the least named ones before.
     """
     if not sharing.corrects:
         return Z, None
     corrected = shares.find(Z, given, sharing.class_shares, sharing.transition).correct(Z)
-    return corrected, float((corrected.argmin(1) != Z.argmin(1)).double().mean()) if len(Z) else 0.0
+    return corrected, float(are_turned(Z, corrected).double().mean()) if len(Z) else 0.0
 
 
 def warn_if_contradicted(graph: Graph, W: Tensor, given: Tensor, class_shares: Any) -> None:

@@ -107,6 +107,11 @@ def describe(before: Any, after: Any) -> Description:
     )
 
 
+def are_turned(Z: Tensor, corrected: Tensor) -> Tensor:
+    """Which rows (n,) have a least named class that was none of their least named ones in Z (n, K)."""
+    return Z.gather(1, corrected.argmin(1, keepdim=True))[:, 0] > Z.amin(1)
+
+
 def merge(told: Sequence[Description]) -> Description:
     """One description of all rows from those of some rows each."""
 

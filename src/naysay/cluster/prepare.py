@@ -21,7 +21,7 @@ import torch
 
 from naysay import labels
 from naysay.augmentation import Description, describe, largest_class, read_labels
-from naysay.augmentation.diagnostics import merge
+from naysay.augmentation.diagnostics import are_turned, merge
 from naysay.augmentation.propagation import divide_rows
 from naysay.cluster.folders import Files, Shard
 from naysay.datasets.arrays import read_npy
@@ -233,8 +233,8 @@ def write_shard(
                 stop = start + len(ids)
                 Z = divide_rows(torch.from_numpy(read_run(shared, start, stop)))
                 if evidence is not None:
-                    least, Z = Z.argmin(1), evidence.correct(Z)
-                    turned += int((Z.argmin(1) != least).sum())
+                    before, Z = Z, evidence.correct(Z)
+                    turned += int(are_turned(before, Z).sum())
                 told.append(describe(read_run(comp, start, stop), Z))
                 writer.write_table(pa.table([pa.array(ids), *Z.numpy().T], schema=schema))
                 start = stop
