@@ -66,6 +66,44 @@ def test_a_table_with_a_bad_cell_is_refused(tmp_path, command, changes, said):
     assert said in refused(tmp_path, write_csv(tmp_path / "data.csv", rows(**changes)), command=command)
 
 
+@pytest.mark.parametrize("command", ["fit", "augment", "audit"])
+def test_a_column_that_is_named_for_two_things_is_refused_in_one_sentence(tmp_path, command):
+    path = write_csv(tmp_path / "data.csv", [[*HEADER, "true"], *([*row, "cat"] for row in rows()[1:])])
+    votes = write_csv(tmp_path / "votes.csv", [["item", "label", "who"], *([f"i{i}", "cat", "ann"] for i in range(40))])
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(40, 3)))
+    one_table, two_files = ("--id", "id", "--label", "not_label"), ("--features", "a", "--labels", votes)
+    for source, asked, first, second, name in (
+        (path, (*one_table, "--truth", "not_label"), "label", "truth", "not_label"),
+        (path, (*one_table, "--truth", "id"), "id", "truth", "id"),
+        (path, ("--id", "not_label", "--label", "not_label"), "id", "label", "not_label"),
+        (path, ("--id", "true", "--truth", "true", *two_files), "id", "truth", "true"),
+        (path, ("--label", "item", *two_files), "item", "label", "item"),
+        (path, ("--annotator", "label", *two_files), "label", "annotator", "label"),
+        (path, ("--annotator", "who", "--options", "who", *two_files), "annotator", "options", "who"),
+        (path, ("--labels-say", "label", *two_files), "label", "labels-say", "label"),
+        (path, ("--format", "signed", "--label", "who", "--item", "who", *two_files), "item", "label", "who"),
+        (tmp_path / "rows.npy", ("--labels", votes, "--truth", "label"), "label", "truth", "label"),
+        (tmp_path / "rows.npy", ("--labels", votes, "--truth", "item"), "item", "truth", "item"),
+    ):
+        out = () if command == "audit" else ("--out", tmp_path / ("RUN" if command == "fit" else "out.csv"))
+        said = naysay(command, source, *asked, *out, code=2).stderr.strip().splitlines()[-1]
+        assert f"--{first} and --{second} both name '{name}', which can only say one thing: " in said, asked
+        assert said.endswith("Name another one, or leave one of them out.")
+
+
+def test_columns_of_one_name_in_two_files_are_two_columns(tmp_path):
+    path = write_csv(tmp_path / "data.csv", [["id", "a", "b", "label"], *([*row[:3], NAMES[0]] for row in rows()[1:])])
+    votes = write_csv(tmp_path / "votes.csv", [["id", "label"], *([f"i{i}", NAMES[1 + i % 2]] for i in range(40))])
+    asked = ("--id", "id", "--truth", "label", "--labels", votes, "--item", "id", "--label", "label")
+    naysay("augment", path, *asked, "--classes", ",".join(NAMES), "--out", tmp_path / "out.csv")
+
+
+def test_a_column_of_shards_that_is_named_for_two_things_is_refused(tmp_path):
+    path = write_csv(tmp_path / "data.csv", rows())
+    asked = ("--engine", "ray", "--id", "id", "--label", "id", "--features", "a", "--out", tmp_path / "out")
+    assert "--id and --label both name 'id'" in naysay("augment", path, *asked, code=2).stderr
+
+
 def test_spellings_are_merged_or_kept_apart_when_asked(tmp_path):
     path = write_csv(tmp_path / "data.csv", rows(at2_3="Dog", at3_3="e\u0301mu", at6_3="ému", at9_3="ému"))
     base = ("augment", path, "--label", "not_label")

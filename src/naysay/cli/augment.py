@@ -165,8 +165,9 @@ def _augment_shards(asked: Mapping[str, Any]) -> None:
     """Do what the arguments of `naysay augment --engine ray` ask for."""
     from naysay.augmentation import Sharing
     from naysay.cluster import augment_shards
-    from naysay.reading import find_classes, only_one
+    from naysay.reading import find_classes, only_one, refuse_shared
 
+    refuse_shared(id=asked["id"], label=asked["label"])
     classes, space = o.class_names(asked["classes"]), asked["space"]
     if space not in METRIC:
         raise unknown("space of shards", space, METRIC)

@@ -31,7 +31,7 @@ from naysay.datasets.opening import header
 from naysay.errors import InputError, unknown
 from naysay.labels import Contradictions
 from naysay.reading import labelling
-from naysay.reading.asked import Asked, only_one
+from naysay.reading.asked import Asked, only_one, refuse_shared
 from naysay.reading.class_names import names_in, spell
 from naysay.reading.classes import Classes, Names, find_classes, read_shares
 from naysay.reading.labelling import FORMATS, Labelled
@@ -39,7 +39,17 @@ from naysay.reading.long_rows import read_truth
 from naysay.reading.oracle import Oracle
 from naysay.words import few
 
-__all__ = ["Classes", "Labelled", "Oracle", "find_classes", "known_set", "only_one", "read", "read_shares"]
+__all__ = [
+    "Classes",
+    "Labelled",
+    "Oracle",
+    "find_classes",
+    "known_set",
+    "only_one",
+    "read",
+    "read_shares",
+    "refuse_shared",
+]
 
 Place = str | PathLike[str]
 SAID = ("not", "is", "one-of", None)  # what labels in columns of the items' own table can say
@@ -110,7 +120,9 @@ def _check(asked: Asked) -> None:
         raise unknown("format of labels", asked.format, FORMATS)
     if asked.labels is not None:
         _refuse(asked, ("transition", "n_labels"), f"labels are those of {asked.labels}")
+        refuse_shared(id=asked.id, truth=asked.truth)
         return
+    refuse_shared(id=asked.id, label=asked.label, truth=asked.truth)
     says = None if asked.labels_say in SAID else asked.labels_say
     of_rows = {"item": asked.item, "annotator": asked.annotator, "options": asked.options}
     for name, value in {**of_rows, "without": next(iter(asked.without), None), "labels_say": says}.items():

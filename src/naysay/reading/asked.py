@@ -39,6 +39,28 @@ class Asked:
         return find_classes(counts, among or self.classes, merge_spelling=self.merge_spelling, who=who)
 
 
+MEANT = {
+    "id": "what an item is called",
+    "item": "what an item is called",
+    "label": "what is said of an item",
+    "truth": "what an item is",
+    "annotator": "who said it",
+    "options": "the classes that were shown",
+    "labels_say": "how it is meant",
+}
+
+
+def refuse_shared(**columns: str | Sequence[str] | None) -> None:
+    """Raise InputError where one column of a file is named by two of the arguments, which mean different things."""
+    seen: dict[str, str] = {}
+    for argument, given in columns.items():
+        for name in [given] if isinstance(given, str) else given or ():
+            if (first := seen.setdefault(name, argument)) != argument:
+                either = f"{MEANT[first]}, or {MEANT[argument]}"
+                both = f"{first}= and {argument}= both name {name!r}, which can only say one thing: {either}"
+                raise InputError(f"{both}. Name another one, or leave one of them out.")
+
+
 def only_one(argument: str, names: Names) -> str | None:
     """The one name, or none, that was given for an argument that may have several elsewhere."""
     if len(names) > 1:

@@ -13,7 +13,7 @@ from naysay.datasets.images import whole_names
 from naysay.datasets.opening import header
 from naysay.errors import InputError, unknown
 from naysay.reading import class_names
-from naysay.reading.asked import Asked, only_one
+from naysay.reading.asked import Asked, only_one, refuse_shared
 from naysay.reading.classes import Names
 from naysay.reading.exports import EXPORTS, Export
 from naysay.reading.statements import KINDS, Statement, find_kind
@@ -63,7 +63,8 @@ def _of_table(asked: Asked, path: Path) -> list[Statement]:
     parts |= {part: name for part in ("annotator", "options") if (name := getattr(asked, part)) is not None}
     if kind not in KINDS:
         parts["says"] = kind
-    read = datasets.read_columns(path, list(dict.fromkeys(parts.values())))
+    refuse_shared(**{"labels_say" if part == "says" else part: name for part, name in parts.items()})
+    read = datasets.read_columns(path, list(parts.values()))
     names = class_names.names_in(path, [parts["label"]])
     if names is not None:
         read[parts["label"]] = class_names.spell(read[parts["label"]], names)
@@ -84,7 +85,8 @@ def read_truth(asked: Asked, path: Path, ids: Texts, *, folder: bool) -> Texts:
     if asked.format is not None:
         raise InputError(f'truth="{asked.truth}" is a column of long rows, and format="{asked.format}" has none.')
     item, truth = _item(asked, header(path)), str(asked.truth)
-    read, names = datasets.read_columns(path, list(dict.fromkeys([item, truth]))), class_names.names_in(path, [truth])
+    refuse_shared(item=item, label=asked.label or "label", truth=truth)
+    read, names = datasets.read_columns(path, [item, truth]), class_names.names_in(path, [truth])
     said = read[truth] if names is None else class_names.spell(read[truth], names)
     whole, found = whole_names(ids) if folder else {}, dict.fromkeys(ids.tolist())
     for name, text in zip(read[item].tolist(), said.tolist(), strict=True):
@@ -120,6 +122,7 @@ def read_matrix(asked: Asked, path: Path, ids: Names) -> tuple[Texts, list[str]]
     columns = header(path)
     item = _item(asked, columns)
     named = list(asked.label) or [name for name in columns if name != item]
+    refuse_shared(item=item, label=named)
     read = datasets.read_columns(path, [item, *named])
     place, texts = {name: i for i, name in enumerate(ids)}, np.full((len(ids), len(named)), None, object)
     seen: set[Any] = set()
