@@ -210,6 +210,26 @@ def test_what_is_not_said_is_asked_for(tmp_path):
     assert naysay("fit", path, code=2).exit_code == 2  # --out is missing: a usage error
 
 
+@pytest.mark.parametrize("command", ["fit", "pretrain"])
+def test_files_of_a_known_set_are_told_how_to_be_used(tmp_path, command):
+    rng = np.random.default_rng(0)
+    images = {f"x_{part}": rng.integers(0, 256, (20, 28, 28), dtype=np.uint8) for part in ("train", "test")}
+    truth = {f"y_{part}": np.arange(20) % 10 for part in ("train", "test")}
+    np.savez(tmp_path / "mnist.npz", **images, **truth, classes=np.arange(10).astype(str))
+    asked = (command, tmp_path / "mnist.npz", "--data", tmp_path, "--out", tmp_path / "out")
+    said = naysay(*asked, code=2).stderr.strip()
+    assert f"is a path, so that --data {tmp_path}, where sets lie that are given by name, would change nothing." in said
+    assert said.endswith("Leave it out, or give the set by its name: mnist.")
+    for file, sets, name in (
+        ("clcifar10.pkl", "clcifar10", "clcifar10"),
+        ("cifar-10-python.tar.gz", "cifar10 or clcifar10 or aclcifar10", "NAME"),
+    ):
+        (tmp_path / file).write_bytes(b"as published")
+        said = naysay(command, tmp_path / file, "--out", tmp_path / "out", code=2).stderr.strip()
+        assert f"of which {sets} is made. Import it, and then give the set by its name: " in said
+        assert said.endswith(f"naysay data import {name} {tmp_path / file}")
+
+
 def test_two_classes_are_ordinary_labels_in_disguise(tmp_path):
     two = [HEADER, *([f"i{i}", i, i, NAMES[i % 2]] for i in range(30))]
     assert "ordinary labels in disguise" in refused(tmp_path, write_csv(tmp_path / "two.csv", two))

@@ -237,8 +237,18 @@ def known_set(source: Place, data: Place | None = None, *, whole: bool = True) -
     if not path.exists():
         known = ", ".join(datasets.CATALOG)
         raise InputError(f"{source} is neither a file or folder nor a known set ({known}). See: naysay data list")
+    made = [
+        name for name, entry in datasets.CATALOG.items() if path.name in (Path(one.file).name for one in entry.sources)
+    ]
+    if made and path.is_file():
+        what = f"{source} has the name of a published file, of which {' or '.join(made)} is made"
+        command = f"naysay data import {made[0] if len(made) == 1 else 'NAME'} {source}"
+        raise InputError(f"{what}. Import it, and then give the set by its name: {command}")
     if data is not None:
-        raise InputError(f'{source} is no known set, so that data="{data}" would change nothing. Leave it out.')
+        by_name = path.suffix.lower() == ".npz" and path.stem in datasets.CATALOG
+        way_out = f"Leave it out, or give the set by its name: {path.stem}" if by_name else "Leave it out"
+        lie = f'data="{data}", where sets lie that are given by name'
+        raise InputError(f"{source} is a path, so that {lie}, would change nothing. {way_out}.")
     if not whole or path.suffix.lower() != ".npz" or not path.is_file():
         return None
     try:
