@@ -1,7 +1,7 @@
 """A program for the tests that kill processes: it imports torch once and forks, so that each victim costs milliseconds.
 
 `python learning_worker.py kill FOLDER` trains in children that are killed, then to the end; `... pair FOLDER` trains on
-two processes. Both print one JSON line.
+two processes; `... reading FOLDER` has two that would read labels differently begin together. Each prints a JSON line.
 """
 
 import json
@@ -17,10 +17,10 @@ import torch
 import torch._dynamo  # which the first optimiser would import, in every child anew
 from forking import fork
 
-from naysay import labels
-from naysay.learning import Config, HeldOut, Predictor, train
+from naysay import labels, transition
+from naysay.learning import Config, HeldOut, Predictor, Task, configure, recipes, train
 from naysay.learning.records import read
-from naysay.processes import join
+from naysay.processes import ALONE, join
 
 torch.set_num_threads(1)  # before any product: a forked child may not use a thread pool that its parent has started
 
@@ -84,10 +84,24 @@ def kill(folder):
     return {"left": left, "while_writing": while_writing, "same": same, "epochs": epochs, "litter": litter}
 
 
-def train_share(rank, port, folder):
+def join_two(rank, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2")
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
-    processes = join()
+    return join()
+
+
+def on_two(work):
+    """Do `work` with the rank and the port of the meeting place, in two processes, to the end."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    children = [fork(lambda rank=rank: work(rank, port)) for rank in range(2)]
+    if sum(os.waitpid(child, 0)[1] for child in children):  # every child is waited for, also after one has failed
+        raise SystemExit("a process failed")
+
+
+def train_share(rank, port, folder):
+    processes = join_two(rank, port)
     x, comp = problem()
     for loss in ("scl-nl", "ure-ga", "ure-nn", "cpe-t"):
         config = Config(loss=loss, epochs=3, batch_size=50, model_options={"hidden": 16})
@@ -99,12 +113,7 @@ def train_share(rank, port, folder):
 
 def pair(folder):
     """Train on two processes and on one; the largest difference of any weight, per loss, and of the recorded losses."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    children = [fork(lambda rank=rank: train_share(rank, port, folder)) for rank in range(2)]
-    if sum(os.waitpid(child, 0)[1] for child in children):  # every child is waited for, also after one has failed
-        raise SystemExit("a process failed")
+    on_two(lambda rank, port: train_share(rank, port, folder))
     x, comp = problem()
     answer = {}
     for loss in ("scl-nl", "ure-ga", "ure-nn", "cpe-t"):
@@ -121,5 +130,29 @@ def pair(folder):
     return answer
 
 
+def begin(rank, port, folder, config, x, comp):
+    """Begin a run alone, and as one of two processes; what labels are read by."""
+    told = {}
+    for name, processes in (("alone", ALONE), ("together", join_two(rank, port))):
+        learner = recipes.build(Task(config, x, comp, processes=processes))
+        learner.before_epoch(0)
+        told[name] = {"linear": bool(learner.linear), "powers": learner.powers.tolist()}
+    (folder / f"{rank}.json").write_text(json.dumps(told))
+
+
+def reading(folder):
+    """What labels are read by in two processes of which one has labels that say much, the first and then the second."""
+    from test_taught import SMALL, named, shifts
+
+    x, y_true = shifts(1500, 0)
+    at_random = y_true[torch.randperm(len(y_true), generator=torch.Generator().manual_seed(0))]
+    much, nothing = (named(y, transition.uniform(int(y.max()) + 1), 2) for y in (y_true, at_random))
+    config, answer = configure("taught", **SMALL, class_shares="even"), []
+    for comps in ((much, nothing), (nothing, much)):
+        on_two(lambda rank, port, comps=comps: begin(rank, port, folder, config, x, comps[rank]))
+        answer.append([json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)])
+    return answer
+
+
 if __name__ == "__main__":
-    print(json.dumps({"kill": kill, "pair": pair}[sys.argv[1]](Path(sys.argv[2]))))
+    print(json.dumps({"kill": kill, "pair": pair, "reading": reading}[sys.argv[1]](Path(sys.argv[2]))))

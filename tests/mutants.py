@@ -524,6 +524,7 @@ MUTANTS = [
         ("self.class_shares, self.T).posterior(Z)", "None, self.T).posterior(Z)"),
         ("first = [0.0, 1.0, own if linear else 0.0]", "first = [0.0, 1.0, 0.0]"),
         ("if epoch or not spaces:", "if not spaces:"),
+        ("self.processes.copy_first_([self.linear])", "pass", "test_learning_faults.py -k read_labels"),
         ("found = 0.0 if alone else", "found = 0.0 if True else"),
         ("min(STRONGEST, UNIT / math.sqrt(max(nats, UNIT**2)))", "min(STRONGEST, UNIT)"),
         ("best = losses.index(min(losses))", "best = losses.index(max(losses))"),

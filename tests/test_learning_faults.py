@@ -65,6 +65,13 @@ def test_two_processes_take_the_steps_of_one(tmp_path):
         assert seen["moved"] > 1e-2, loss  # and there was something to get wrong
 
 
+def test_two_processes_read_labels_as_the_first_of_them_would(tmp_path):
+    """Rounding may tell two processes otherwise which reading is better; here their labels do."""
+    for first, second in run_worker("reading", tmp_path):
+        assert first["alone"]["linear"] != second["alone"]["linear"]
+        assert first["together"] == second["together"] == first["alone"]
+
+
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd", "muon"])
 @pytest.mark.parametrize("loss", ["scl-nl", "cpe-t"])
 def test_a_run_in_two_parts_equals_one_in_one_part(problem, tmp_path, optimizer, loss):
