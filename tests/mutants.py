@@ -532,7 +532,10 @@ MUTANTS = [
         (".double().mean()) > SAME", ".double().mean()) > 0"),
         ("stated=self.T, seed=self.config.seed", "stated=self.T, seed=0"),
         ("if self.class_shares is None or self.settings.naming", "if self.settings.naming"),
-        ("self.read(epoch, space)\n", "self.renew(self.space(epoch))\n"),
+        (
+            "self.take(self.read_linearly(epoch, space) if linearly",
+            "self.take(self.shared_among(self.space(epoch)) if linearly",
+        ),
     ),
     *of(
         "learning/recipes/linear_reading.py",

@@ -155,6 +155,18 @@ def test_labels_are_read_linearly_where_shares_are_known_and_hidden_labels_are_b
     torch.testing.assert_close(learner.shared.exp(), wanted.clamp_min(1e-6), atol=1e-4, rtol=1e-3)
 
 
+def test_the_linear_model_that_was_compared_is_the_one_that_is_used(monkeypatch):
+    fits, read = [], linear_reading.read
+    monkeypatch.setattr(linear_reading, "read", lambda *given: fits.append(given[1]) or read(*given))
+    x, y_true = shifts(1500, 0)
+    learner = build(x, named(y_true, transition.uniform(K), 2), class_shares="even")
+    learner.before_epoch(0)
+    assert bool(learner.linear)
+    assert sum(counts is learner.counts for counts in fits) == 1  # the others hide some labels
+    known = learner.likelihood.exp(), learner.class_shares
+    assert torch.equal(learner.shared, read([learner.x], learner.counts, *known).clamp_min(1e-6).log())
+
+
 def test_every_epoch_tells_how_labels_are_read_and_the_report_says_so():
     x, y_true = shifts(1500, 0)
     config = configure("taught", **{**SMALL, "epochs": 2}, class_shares="even")

@@ -212,18 +212,21 @@ class Teaching(Plain):
 
     def renew_shared(self, epoch: int) -> None:
         """Let neighbours share labels again, or read them by a linear model; before the first epoch, settle which."""
-        space = None
+        space = linearly = None
         if epoch == 0:
-            space = None if self.settings.reading == "linear" else self.space(0)
-            self.linear.fill_(space is None or (self.settings.reading == "auto" and self.reads_better_linearly(space)))
+            if self.settings.reading != "linear":
+                space = self.space(0)
+                linearly = self.better_linearly(space) if self.settings.reading == "auto" else None
+            self.linear.fill_(space is None or linearly is not None)
             self.processes.copy_first_([self.linear])
         if self.linear:
-            self.read(epoch, space)
+            self.take(self.read_linearly(epoch, space) if linearly is None else linearly)
         else:
             self.renew(self.space(epoch) if space is None else space)
 
-    def reads_better_linearly(self, space: Tensor) -> bool:
-        """Whether hidden labels are foreseen better by a linear model than by neighbours in the first space.
+    def better_linearly(self, space: Tensor) -> Tensor | None:
+        """The posteriors (n, K) of a linear model, where it foresees hidden labels better than neighbours in the first
+        space; None where it does not.
 
         Not asked where class shares are not known: labels that favour some classes would mislead it, as the module of
         that reading says. Nor where T is to be counted, which says what S is. Where it depends on the item how it is
@@ -231,19 +234,20 @@ class Teaching(Plain):
         neighbours'.
         """
         if self.class_shares is None or self.settings.naming == "counted":
-            return False
+            return None
         by_neighbours, _ = self.foresight(space, 1.0, judges=linear_reading.JUDGES)
         if by_neighbours is None:
-            return False
+            return None
         known = self.likelihood.exp(), self.class_shares
         linearly = linear_reading.foresight(
             self.spaces(0, space), self.comp, self.counts, *known, stated=self.T, seed=self.config.seed
         )
         if linearly is None or selection.gain(linearly, by_neighbours).z <= BETTER:
-            return False
+            return None
         surely, theirs = self.shared_among(space).max(1)
-        same = theirs == self.read_linearly(0, space).argmax(1)
-        return float(same[surely >= surely.median()].double().mean()) > SAME
+        read = self.read_linearly(0, space)
+        same = theirs == read.argmax(1)
+        return read if float(same[surely >= surely.median()].double().mean()) > SAME else None
 
     def learn_from_last_epoch(self, alone: bool) -> None:
         """Align the targets, and read the noise of own labels off what the teacher took them for."""
@@ -297,8 +301,7 @@ class Teaching(Plain):
             self.shared.copy_(posterior.clamp_min(LEAST).log())
             self.processes.copy_first_([self.likelihood, self.shared])
             return
-        self.shared.copy_(self.shared_among(space).clamp_min(LEAST).log())
-        self.processes.copy_first_([self.shared])
+        self.take(self.shared_among(space))
 
     def shared_among(self, space: Tensor) -> Tensor:
         """The posteriors (n, K) of the labels that neighbours in the space share."""
@@ -310,13 +313,15 @@ class Teaching(Plain):
             Z = naysay.augment(space, self.comp, "dms", n_neighbors=None).to(self.x.device)
         return shares.find(Z, self.comp, self.class_shares, self.T).posterior(Z)
 
-    def read(self, epoch: int, space: Tensor | None = None) -> None:
-        """Fit a linear model to the labels: in the space that stays and, once it has learned, in the teacher's."""
-        self.shared.copy_(self.read_linearly(epoch, space).clamp_min(LEAST).log())
+    def take(self, posterior: Tensor) -> None:
+        """Put these posteriors (n, K), the first process's, in the place of the shared labels."""
+        self.shared.copy_(posterior.clamp_min(LEAST).log())
         self.processes.copy_first_([self.shared])
 
     def read_linearly(self, epoch: int, space: Tensor | None = None) -> Tensor:
-        """The posteriors (n, K) of the linear model."""
+        """The posteriors (n, K) of a linear model of the labels: in the space that stays and, once it has learned, in
+        the teacher's.
+        """
         return linear_reading.read(self.spaces(epoch, space), self.counts, self.likelihood.exp(), self.class_shares)
 
     def spaces(self, epoch: int, space: Tensor | None = None) -> list[Tensor]:
