@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import naysay
 from naysay.learning.records import processor
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -64,12 +65,13 @@ def record(
     path: Path, benchmark: str, origin: str, packages: Sequence[str], lines: Sequence[Mapping[str, Any]]
 ) -> None:
     """Append the lines to the results, each with date, machine, load, versions and the data's origin."""
+    versions = {"python": platform.python_version(), "naysay": naysay.__version__}
     about = {
         "benchmark": benchmark,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{processor()}, {os.cpu_count()} cores, {platform.system()}",
         "load": round(os.getloadavg()[0], 2),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("naysay", *packages)}},
+        "versions": {**versions, **{name: version(name) for name in packages}},
         "data": origin,
     }
     path.parent.mkdir(parents=True, exist_ok=True)

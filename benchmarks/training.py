@@ -171,14 +171,19 @@ def main() -> None:
     if given.gpu:
         cases = [dataclasses.replace(config, compile=given.compile) for config in gpu_cases()]
         wanted = [config for config in cases if f"{config.recipe}/{config.batch_size}".startswith(given.only)]
-        results = [measure_gpu(config, given.epochs) for config in wanted]
+        for config in wanted:  # each is kept at once: a lent machine may go
+            keep(given.json, [measure_gpu(config, given.epochs)])
     else:
         results = [
             measure_cpu("MLP 784-500-10, 54,000 rows", 54_000, 28, 500, given.epochs),
             measure_cpu("MLP 64-256-10, 1,400 rows", 1_400, 8, 256, 4 * given.epochs),
         ]
-    if given.json:
-        with given.json.open("a", encoding="utf-8") as file:
+        keep(given.json, results)
+
+
+def keep(path: Path | None, results: list[dict[str, Any]]) -> None:
+    if path is not None:
+        with path.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(result) + "\n" for result in results)
 
 

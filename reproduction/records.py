@@ -47,7 +47,7 @@ def perform(experiment: str, values: Mapping[str, Value], place: Place, note: st
         "values": dict(values),
         "version": dict(version),
         "figures": {name: _finite(value) for name, value in result.figures.items()},
-        **({} if result.history is None else {"history": result.history}),
+        **({} if result.history is None else {"history": [_short(line) for line in result.history]}),
         "seconds": round(time.perf_counter() - started, 3),
         "data": sets.about(str(values["dataset"]), place, note),
         "encoder": result.encoder,
@@ -101,6 +101,11 @@ class Until:
 
     def _in_time(self) -> bool:
         return time.monotonic() < self.deadline
+
+
+def _short(line: Mapping[str, Any]) -> dict[str, Any]:
+    """An epoch's figures to six digits, which is more than a curve shows, and less than half of the file."""
+    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in line.items()}
 
 
 def _finite(value: float | int | None) -> float | int | None:

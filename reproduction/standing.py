@@ -97,7 +97,8 @@ def _standing(
     chosen = _choose(spec, used, by_key)
     wrong = dict.fromkeys(text for run in chosen for text in stale(run, by_key[run.key]))
     records = tuple(by_key[run.key] for run in chosen)
-    return Standing(place, kind, _cut(full, plan, used, _over(spec)), failed, records, tuple(wrong))
+    cut = [_cut(full, plan, used, _over(spec)), _mixed(records)]
+    return Standing(place, kind, ", ".join(filter(None, cut)), failed, records, tuple(wrong))
 
 
 def _choose(spec: Spec, used: list[Wanted], by_key: Mapping[str, Record]) -> list[Wanted]:
@@ -132,6 +133,12 @@ def _cut(full: list[Wanted], plan: list[Wanted], used: list[Wanted], over: Seque
     elif most < settings:
         said.append(f"{most} of {settings} settings")
     return ", ".join(said)
+
+
+def _mixed(records: Sequence[Record]) -> str:
+    """In words that not all of the records have the same encoder: it is not in a run's key."""
+    encoders = {record["encoder"]["hash"] for record in records if record.get("encoder")}
+    return f"{len(encoders)} encoders" if len(encoders) > 1 else ""
 
 
 def _by_seed(runs: Sequence[Wanted]) -> dict[Value, list[Wanted]]:

@@ -93,6 +93,12 @@ REPAIRS = (
         "labels were first shared by pixels, not in a space of whitened patches",
         lambda experiment, values: experiment == "consistent" and not values.get("fine_tune"),
     ),
+    Repair(
+        "ties",
+        2,
+        "the number of neighbours was chosen with ties going to the first class",
+        lambda experiment, values: experiment == "decoding",
+    ),
 )
 
 

@@ -1,24 +1,33 @@
 """Makes records on a borrowed machine with torch alone (no typer, pydantic or faiss): named runs, or those gone stale.
 
     python tools/borrowed.py --data DATA --weights weights --out OUT [--minutes 15] [--list] RUN ...
+    python tools/borrowed.py --data DATA --weights weights --out OUT --quick --only dataset=cifar10 --only seed=1 tab-main
     python tools/borrowed.py --data DATA --weights weights --out OUT --stale
+    CUDA_VISIBLE_DEVICES= python tools/borrowed.py ... --workers 12 RUN ...        beside a GPU, on its machine's cores
 
-A RUN is SPEC, SPEC:LABEL or SPEC:LABEL:SEED, such as "tab-recipe:CIFAR10, uniform, 1:0"; `--list` only tells which runs
-are meant. None begins after so many minutes. Each finished record is a line of OUT/<experiment>.jsonl at once: put
-those lines into results/ in the place of older ones with the same key, and write the page anew (`python -m reproduction
-write`). Decode the images there first (shared/data/unpack.py). On an H200 the recipe's headline run took 212 s, others
-of its table 23 to 73, a run of 30 epochs of the paper's tables about 21, its one of 100 epochs 295.
+A RUN is SPEC, SPEC:LABEL or SPEC:LABEL:SEED, such as "tab-recipe:CIFAR10, uniform, 1:0"; what is recorded in RESULTS or
+OUT is not done again; `--list` only tells which runs are meant. None begins after so many minutes. Each finished record
+is a line of OUT/<experiment>.jsonl at once: put those lines into results/ in the place of older ones with the same key,
+and write the page anew (`python -m reproduction write`). Decode the images there first (shared/data/unpack.py). On an
+H200 the recipe's headline run took 212 s, others of its table 23 to 73, a run of 30 epochs of the paper's tables about
+21, its one of 100 epochs 295.
 """
 
 import argparse
+import itertools
 import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]  # nothing is installed there
 
+import torch  # noqa: E402
+
+from reproduction import compiled  # noqa: E402
 from reproduction.records import ledger, perform, read  # noqa: E402
 from reproduction.sets import Place  # noqa: E402
 from reproduction.spec import get, wanted  # noqa: E402
@@ -37,9 +46,9 @@ WORTH = (
 )
 
 
-def stale(results):
+def stale(have):
     """The runs of WORTH, in its order, whose newest record was made before a repair."""
-    have, found = [record for record in read(results) if "failed" not in record], {}
+    found = {}
     for name, quick, only in WORTH:
         runs = wanted(get(name), quick=quick, only=only)
         old = by_run(runs, have)
@@ -47,46 +56,91 @@ def stale(results):
     return list(found.values())
 
 
-def named(text):
-    """The full runs that SPEC, SPEC:LABEL or SPEC:LABEL:SEED means."""
+def named(text, quick):
+    """The runs, full or quick, that SPEC, SPEC:LABEL or SPEC:LABEL:SEED means."""
     name, label, seed = (*text.split(":"), None, None)[:3]
-    runs = [run for run in wanted(get(name)) if label in (None, run.label) and seed in (None, str(run.values["seed"]))]
+    every = wanted(get(name), quick=quick)
+    runs = [run for run in every if label in (None, run.label) and seed in (None, str(run.values["seed"]))]
     if not runs:
-        labels = ", ".join(dict.fromkeys(repr(run.label) for run in wanted(get(name))))
+        labels = ", ".join(dict.fromkeys(repr(run.label) for run in every))
         raise SystemExit(f"no run is {text!r}; the labels of {name} are {labels}")
     return runs
+
+
+def chosen(runs, only):
+    """Those of the runs that have one of the values of every `name=value,value`."""
+    for name, texts in (condition.split("=", 1) for condition in only):
+        runs = [run for run in runs if str(run.said.get(name)) in texts.split(",")]
+    return runs
+
+
+def say(run):
+    shown = ("dataset", "model", "optimizer", "n_train", "loss", "scheme", "sharing", "n_neighbors")
+    what = " ".join([run.label, *(str(run.values[name]) for name in shown if name in run.values)])
+    return f"{what} seed {run.values['seed']}"
+
+
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def records_of(runs, place, note, deadline, workers):
+    """Each run that could begin in time, and its record as it comes."""
+    if not workers:
+        for run in itertools.takewhile(lambda _: time.monotonic() < deadline, runs):
+            yield run, perform(run.experiment, run.values, place, note)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn"), one_thread) as pool:
+        begun = {}
+        waiting = iter(runs)
+        while True:
+            while len(begun) < workers and time.monotonic() < deadline and (run := next(waiting, None)) is not None:
+                begun[pool.submit(perform, run.experiment, dict(run.values), place, note)] = run
+            if not begun:
+                return
+            done = next((one for one in begun if one.done()), None)
+            if done is None:
+                time.sleep(0.1)
+            else:
+                yield begun.pop(done), done.result()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="SPEC, SPEC:LABEL or SPEC:LABEL:SEED")
     parser.add_argument("--stale", action="store_true", help="those made before a repair, the worthiest first")
+    parser.add_argument("--quick", action="store_true", help="of a RUN its quick form")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME=VALUES", help="keep runs with these values")
     parser.add_argument("--data", required=True, help="the folder of cifar10.npz, cifar20.npz and the like")
     parser.add_argument("--weights", default="weights", help="the folder of encoders")
     parser.add_argument("--results", type=Path, default=ROOT / "results", help="the records that there are")
     parser.add_argument("--out", type=Path, required=True, help="where new records go")
     parser.add_argument("--minutes", type=float, default=15, help="no run begins after so long")
     parser.add_argument("--note", default="JPEG q95 copies of the images", help="what every record says of the data")
+    parser.add_argument("--workers", type=int, default=0, help="runs at a time, each in a process with one thread")
     parser.add_argument("--list", action="store_true", help="tell the runs and start none")
     asked = parser.parse_args()
-    began = time.monotonic()
-    runs = [run for text in asked.runs for run in named(text)] + (stale(asked.results) if asked.stale else [])
-    print(f"{len(runs)} runs")
-    place = Place(os.path.abspath(asked.data), os.path.abspath(asked.weights))
+    deadline = time.monotonic() + 60 * asked.minutes
     asked.out.mkdir(parents=True, exist_ok=True)
-    for number, run in enumerate(runs, 1):
-        shown = ("dataset", "loss", "scheme", "sharing", "n_neighbors")
-        what = " ".join([run.label, *(str(run.values[name]) for name in shown if name in run.values)])
-        told = f"{number}/{len(runs)} {what} seed {run.values['seed']}"
-        if asked.list:
-            print(told)
-            continue
-        if time.monotonic() - began > 60 * asked.minutes:
-            print(f"{len(runs) - number + 1} runs were not begun in time")
-            break
-        record = perform(run.experiment, run.values, place, asked.note)
+    have = [record for folder in (asked.results, asked.out) for record in read(folder) if "failed" not in record]
+    recorded = {record["key"] for record in have}
+    meant = [run for text in asked.runs for run in named(text, asked.quick)] + (stale(have) if asked.stale else [])
+    meant = [run for run in chosen(meant, asked.only) if run.key not in recorded]
+    runs = list({run.key: run for run in meant}.values())
+    print(f"{len(runs)} runs")
+    if asked.list:
+        print(*map(say, runs), sep="\n")
+        return
+    if not asked.workers:
+        runs = [run for kind in dict.fromkeys(run.experiment for run in runs) for run in compiled.in_groups(one for one in runs if one.experiment == kind)]
+    place, done = Place(os.path.abspath(asked.data), os.path.abspath(asked.weights)), 0
+    for run, record in records_of(runs, place, asked.note or None, deadline, asked.workers):
         ledger(asked.out, run.experiment).add(record)
-        print(told, f"{record['figures']['test_accuracy']:.4f} in {record['seconds']:.0f} s", flush=True)
+        done += 1
+        said = f"{record['figures']['test_accuracy']:.4f} in {record['seconds']:.0f} s"
+        print(f"{done}/{len(runs)} {say(run)}: {said}", flush=True)
+    if done < len(runs):
+        print(f"{len(runs) - done} runs were not begun in time")
 
 
 if __name__ == "__main__":
