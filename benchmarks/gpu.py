@@ -5,9 +5,8 @@
 
 Neighbours are checked first, bit for bit, against float64 differences of some rows, and propagation against as many
 rounds in float64. The peers are what one would write in torch: products of all rows and topk (not exact), and
-`embedding_bag`. The floors are measured in the same process: products alone, copying, and summing what lies in the
-chip's own cache. One line of JSON a measurement goes to `benchmarks/results/gpu.jsonl`. Training steps are
-`training.py --gpu`.
+`embedding_bag`. The floors are measured in the same process: products alone, and copying. One line of JSON a
+measurement goes to `benchmarks/results/gpu.jsonl`. Training steps are `training.py --gpu`.
 """
 
 import argparse
@@ -128,13 +127,10 @@ def bench_propagation(indices: Tensor, distances: Tensor, n_classes: int, rounds
     case = f"propagation, {n} x {indices.shape[1]}, K={n_classes}, {rounds} rounds"
     lines = [{"case": case, "who": who, "ms": round(1000 * seconds, 3)} for who, seconds in least.items()]
     lines[0]["max_error"] = error
-    edges = n * indices.shape[1]
-    gathered = edges * (8 + -(-n_classes * 4 // 32) * 32)  # a row's labels in whole sectors of 32 bytes
-    rates = {"memory": (8 * edges + 12 * n * n_classes, copy_rate(device)), "cache": (gathered, cache_rate(device))}
     lines.append({"case": case, "who": f"{rounds} further rounds", "ms": round(1000 * alone, 3)})
-    for where, (size, rate) in rates.items():
-        floor = {"ms": round(1000 * rounds * size / rate, 3), "gb_s": round(rate / 1e9)}
-        lines.append({"case": case, "who": f"floor: a round's bytes from the {where}", **floor})
+    rate, size = copy_rate(device), 8 * n * indices.shape[1] + 12 * n * n_classes  # row numbers, weights and labels
+    floor = {"ms": round(1000 * rounds * size / rate, 3), "gb_s": round(rate / 1e9)}
+    lines.append({"case": case, "who": "floor: a round's bytes, each from memory once", **floor})
     return lines
 
 
@@ -143,23 +139,6 @@ def copy_rate(device: torch.device) -> float:
     big = torch.ones(2**28 if device.type == "cuda" else 2**25, device=device)
     other = torch.empty_like(big)
     return 2 * big.nbytes / timed({"copy": lambda: other.copy_(big)}, device, 5)["copy"]
-
-
-def cache_rate(device: torch.device) -> float:
-    """Bytes a second at which an array of 24 MiB, which an H200's cache holds, is summed again and again."""
-    held, times = torch.ones(24 * 2**18, device=device), 50
-
-    def sums() -> None:
-        for _ in range(times):
-            held.sum()
-
-    if device.type != "cuda":
-        return held.nbytes * times / timed({"sums": sums}, device, 3)["sums"]
-    sums()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        sums()
-    return held.nbytes * times / timed({"sums": graph.replay}, device, 5)["sums"]
 
 
 def main(argv: list[str] | None = None) -> None:

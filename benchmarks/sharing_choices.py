@@ -4,10 +4,10 @@
     python -m benchmarks sharing-choices --data DATA --features FEATURES --rows 60000 --draws 1 --only cifar mnist
 
 Every set is compared by angle, as in the paper (rows of length 1). The share of rows whose least named class is the
-true one, the true one being asked for nothing else, by four ways: `paper` (64 neighbours, gamma 1, alpha 0.1), `usual`
-(what the command takes if nothing is said; it compares pixels by distance), `chosen` (neighbours, gamma and alpha
-"auto") and, on the first draw, `whitened` (the read-out "auto", too). Each without class shares and with even ones.
-DATA holds the sets as
+true one, the true one being asked for nothing else, by five ways: `paper` (64 neighbours, gamma 1, alpha 0.1), `usual`
+(what the command takes if nothing is said; it compares pixels by distance), `root` (the same with the root of a class
+as many neighbours, also where class shares are known), `chosen` (neighbours, gamma and alpha "auto") and, on the first
+draw, `whitened` (the read-out "auto", too). Each without class shares and with even ones. DATA holds the sets as
 `naysay.datasets` has them, FEATURES an .npz with "train" for CIFAR-10 and CIFAR-20, from the encoders in weights/. What
 stands in the results already is not run again.
 """
@@ -27,7 +27,7 @@ import torch
 from measuring import RESULTS, cpu_seconds, record
 
 from naysay import labels, neighbors, transition
-from naysay.augmentation import Sharing, share
+from naysay.augmentation import Sharing, neighbors_for, share
 from naysay.features import find_space
 from naysay.seeds import stream
 
@@ -37,6 +37,7 @@ MOST = 128  # neighbours that are tried
 WAYS = {
     "paper": Sharing("dms", metric="cosine"),
     "usual": Sharing("dms", None, gamma=None, metric="cosine"),
+    "root": Sharing("dms", None, gamma=None, metric="cosine"),
     "chosen": Sharing("dms", "auto", "auto", "auto", metric="cosine"),
     "whitened": Sharing("dms", "auto", "auto", "auto", metric="cosine", whiten="auto"),
 }
@@ -100,14 +101,16 @@ def compare(name: str, asked: argparse.Namespace, draw: int, done: set[Any]) -> 
     for way, sharing in WAYS.items():
         for shares in (None, "even"):
             key = name, len(rows), draw, way, shares
-            if key in done or way not in asked.ways or (way == "whitened" and draw):
+            if key in done or way not in asked.ways or (way == "whitened" and draw) or (way == "root" and not shares):
                 continue
-            pixels = way == "usual" and name in SIDES
+            pixels = way in ("usual", "root") and name in SIDES
             if graph is None and way != "whitened" and not pixels:
                 before = cpu_seconds()
                 graph = neighbors.build(x, min(MOST, len(x) - 1), metric="cosine")
                 searched = cpu_seconds() - before
             how = Sharing(**{**vars(sharing), "class_shares": shares})
+            if way == "root":
+                how = replace(how, n_neighbors=neighbors_for("dms", *comp.shape))
             wall, cpu = time.perf_counter(), cpu_seconds()
             if pixels:
                 space = find_space(x.reshape(-1, SIDES[name], SIDES[name]).numpy())

@@ -518,6 +518,12 @@ def test_without_a_number_neighbours_follow_from_the_classes_and_from_the_rows_t
     assert Sharing(n_neighbors=None).within(60, 4) == Sharing(n_neighbors=neighbors_for("dms", 60, 4))
 
 
+def test_labels_that_class_shares_put_right_are_asked_of_more_neighbours():
+    features, _, comp = example(800, 4, 9, 4)
+    found = [augment_report(features, comp, "dms", None, class_shares=known)[1].neighbors for known in (None, "even")]
+    assert found == [neighbors_for("dms", 800, 4), neighbors_for("dms", 800, 4, shares_known=True)] == [14, 20]
+
+
 def test_a_new_scheme_is_one_row_of_the_table(monkeypatch):
     def alike(distances, gamma):
         return torch.full_like(distances, 1 / distances.shape[1])

@@ -51,6 +51,9 @@ def record(run, history=None, **given):
     }
 
 
+ONE = {"quick": True, "seed": 0}  # the first of the quick runs of a place
+
+
 def runs(spec, quick=False, **values):
     """The spec's runs that have these values."""
     return [
@@ -78,14 +81,14 @@ def curve(last, epochs=30):
 def tables():
     """Synthetic records of two tables that are quick but for one full cell."""
     height = {"none": 0.5, "rss": 0.8, "rms": 0.87, "dss": 0.83, "dms": 0.875}
-    quick = [*runs(MAIN, quick=True, dataset="cifar10"), *runs(get("clcifar10-simulated"), quick=True)]
+    quick = [*runs(MAIN, **ONE, dataset="cifar10"), *runs(get("clcifar10-simulated"), **ONE)]
     return [*five(), *(record(run, test_accuracy=height[run.values["scheme"]]) for run in quick)]
 
 
 def some_of_everything():
     """Synthetic records for tables and figures."""
     found = tables()
-    for run in runs(get("fig-neighbours"), quick=True):
+    for run in runs(get("fig-neighbours"), **ONE):
         found.append(record(run, test_accuracy=0.9 - run.values["n_neighbors"] / 1e4))
     for run in [*runs(IMPLICIT, dataset="mnist"), *runs(get("fig-efficiency"), quick=True, dataset="mnist")]:
         size = 60_000 if run.values["n_train"] == "all" else run.values["n_train"]
@@ -218,7 +221,7 @@ def test_a_mean_beyond_two_standard_errors_is_below_or_above():
     ids=["-1.9", "+1.9", "-2.01", "+2.01"],
 )
 def test_a_single_run_is_taken_to_spread_like_the_papers(accuracy, verdict):
-    (run,) = runs(MAIN, quick=True, **DMS)
+    (run,) = runs(MAIN, **ONE, **DMS)
     cell = cell_of(MAIN, [record(run, test_accuracy=accuracy)], **DMS)
     assert cell.n == 1
     assert cell.sd is None
@@ -300,7 +303,7 @@ def test_full_runs_come_before_quick_ones_and_quick_before_a_part_of_the_full():
     assert cell_of(MAIN, [*quick, *full], **DMS).standing.kind == "full"
     almost = cell_of(MAIN, [*quick, *full[1:]], **DMS)
     assert almost.standing.kind == "quick"
-    assert almost.values == (0.7,)
+    assert almost.values == (0.7, 0.7)
     part = cell_of(MAIN, full[1:], **DMS)
     assert part.standing.kind == "partial"
     assert cell_of(MAIN, [], **DMS).standing.kind == "missing"
@@ -311,7 +314,7 @@ def test_a_cell_says_what_was_cut():
         return cell_of(MAIN, records, **DMS).standing.cut
 
     assert (
-        cut([record(run, test_accuracy=0.7) for run in runs(MAIN, quick=True, **DMS)])
+        cut([record(run, test_accuracy=0.7) for run in runs(MAIN, **ONE, **DMS)])
         == "30 of 200 epochs, 1 of 5 seeds, 1 of 6 settings"
     )
     full = five()
@@ -322,9 +325,18 @@ def test_a_cell_says_what_was_cut():
     )
 
 
+def test_seeds_whose_encoders_differ_are_told():
+    def cut(*hashes):
+        seeds = zip(runs(MAIN, quick=True, **DMS), hashes, strict=True)
+        its = [record(run, test_accuracy=0.7) | {"encoder": {"name": "cifar10", "hash": one}} for run, one in seeds]
+        return cell_of(MAIN, its, **DMS).standing.cut
+
+    assert cut("a", "b") == cut("a", "a") + ", 2 encoders"
+
+
 def test_a_quick_run_that_is_a_full_run_too_is_called_partial():
     table = get("tab-baselines")
-    (run,) = runs(table, quick=True, dataset="cifar10", held_out=0.1, scheme=None)
+    (run,) = runs(table, **ONE, dataset="cifar10", held_out=0.1, scheme=None)
     cell = cell_of(table, [record(run, test_accuracy=0.86)], label="kNN decoding", dataset="cifar10")
     assert (cell.standing.kind, cell.standing.cut) == ("partial", "1 of 5 seeds")
 
@@ -346,7 +358,7 @@ def test_failed_runs_are_counted_and_stand_for_nothing():
 
 
 def test_a_record_of_before_a_repair_stands_marked_until_there_is_another():
-    (run,) = runs(MAIN, quick=True, **DMS)
+    (run,) = runs(MAIN, **ONE, **DMS)
     old = record(run, test_accuracy=0.88) | {"key": list(run.keys)[-1]}
     its = cells(MAIN, [old])
     (rounded,) = [repair.before for repair in versions.REPAIRS if "bfloat16" in repair.before]
@@ -379,7 +391,7 @@ def test_every_run_of_a_spec_belongs_to_exactly_one_place():
 
 def test_rows_show_ours_beside_the_published_with_their_marks():
     table = get("clcifar10-simulated")
-    found = cells(table, [record(run, test_accuracy=0.8) for run in runs(table, quick=True, loss="pc", scheme="dms")])
+    found = cells(table, [record(run, test_accuracy=0.8) for run in runs(table, **ONE, loss="pc", scheme="dms")])
     (section,) = sections(table, found)
     rows = {row[0]: row[1:] for row in lines(section, cuts(found))}
     assert rows["PC + DMS"] == ["80.00 (1)", "75.13 ± 0.49", "+4.87 (+9.1 se)", "above", "quick [1], simulated"]
@@ -467,7 +479,7 @@ def test_the_order_of_schemes_is_checked_and_exceptions_are_named():
     undecided = [pair for pair in known if pair.holds is None]  # 4.5 points, where the paper's runs spread by 1.9 and 3
     assert [(pair.row, pair.better.place["scheme"]) for pair in undecided] == [("URE-GA, CIFAR10", "dms")]
     assert all(pair.holds for pair in known if pair not in undecided)
-    run = runs(MAIN, quick=True, loss="pc", scheme="rms", dataset="cifar10")[0]
+    run = runs(MAIN, **ONE, loss="pc", scheme="rms", dataset="cifar10")[0]
     swapped = [record(run, test_accuracy=0.75) if one["key"] == run.key else one for one in tables()]
     broken = [str(pair) for pair in orders(cells(MAIN, swapped))[0] if pair.holds is False]
     assert broken == ["PC, CIFAR10: RMS 75.00 is not over RSS 80.00"]
@@ -491,7 +503,7 @@ def test_a_pair_counts_only_where_its_difference_exceeds_its_error():
 def test_single_runs_of_which_no_spread_is_known_are_in_no_order():
     found = [
         record(run, test_accuracy=0.5 + 0.4 * (run.values["scheme"] == "dms"))
-        for run in runs(MAIN, quick=True, dataset="aclcifar10", loss="pc")
+        for run in runs(MAIN, **ONE, dataset="aclcifar10", loss="pc")
     ]
     assert {pair.holds for pair in orders(cells(MAIN, found))[0]} == {None}
     page = markdown_page.page({"tab-main": cells(MAIN, found)}, found, "figures")
@@ -662,7 +674,7 @@ def test_the_same_records_give_the_same_page_and_pictures(tmp_path):
     assert "](figures/tab-main.png)" in page
     assert "| SCL-NL + DMS | 89.00 ± 0.71 (5) | 88.72 ± 0.15 | +0.28 (+0.9 se) | on |  |" in page
     assert "30 full and 20 quick on SYNTHETIC, torch 2.13.0, 2026-11-15, 50 min in all" in page
-    assert "`python -m reproduction run tab-main --quick --only dataset=cifar10`" in page
+    assert "`python -m reproduction run tab-main --quick --only dataset=cifar10 --only seed=0`" in page
     assert "simulated labels; SYNTHETIC" in page
     for line in re.findall(r"^\|.*", page, re.MULTILINE):
         assert line.endswith("|")

@@ -60,6 +60,10 @@ def test_a_scheme_that_takes_the_place_of_the_recommended_one_is_said_to():
 def test_small_classes_have_small_neighbourhoods():
     assert neighbors_for("dms", 50_000, 10) == 64  # the paper's
     assert neighbors_for("dms", 1_298, 10) == 11
+    assert neighbors_for("dms", 4_000, 10) == 20
+    assert neighbors_for("dms", 4_000, 10, shares_known=True) == 32  # more, where labels are put right
+    assert neighbors_for("dms", 11_000, 10, shares_known=True) == 63
+    assert neighbors_for("dss", 300, 10, shares_known=True) == 15  # a single step meets half a class anyway
     assert neighbors_for("dss", 1_298, 10) == 64
     assert neighbors_for("dss", 300, 10) == 15
     assert neighbors_for("dms", 30, 10) == 8

@@ -1,16 +1,16 @@
 """Makes records on a borrowed machine with torch alone (no typer, pydantic or faiss): named runs, or those gone stale.
 
     python tools/borrowed.py --data DATA --weights weights --out OUT [--minutes 15] [--list] RUN ...
-    python tools/borrowed.py --data DATA --weights weights --out OUT --quick --only dataset=cifar10 --only seed=1 tab-main
-    python tools/borrowed.py --data DATA --weights weights --out OUT --stale
+    python tools/borrowed.py --data DATA --out OUT --quick --only dataset=cifar10 --only seed=1 tab-main
+    python tools/borrowed.py --data DATA --out OUT --stale
     CUDA_VISIBLE_DEVICES= python tools/borrowed.py ... --workers 12 RUN ...        beside a GPU, on its machine's cores
 
 A RUN is SPEC, SPEC:LABEL or SPEC:LABEL:SEED, such as "tab-recipe:CIFAR10, uniform, 1:0"; what is recorded in RESULTS or
 OUT is not done again; `--list` only tells which runs are meant. None begins after so many minutes. Each finished record
-is a line of OUT/<experiment>.jsonl at once: put those lines into results/ in the place of older ones with the same key,
-and write the page anew (`python -m reproduction write`). Decode the images there first (shared/data/unpack.py). On an
-H200 the recipe's headline run took 212 s, others of its table 23 to 73, a run of 30 epochs of the paper's tables about
-21, its one of 100 epochs 295.
+is a line of OUT/<experiment>.jsonl at once: `tools/merge_records.py OUT` puts them into results/. Decode the images
+there first (shared/data/unpack.py). On an H200 the recipe's headline run took 212 s, others of its table 23 to 73, a
+run of 30 epochs of the paper's tables about 22, the first of a loss 40 to 70, the one of 100 epochs 125; with all other
+cores at work that last one did not end within 310.
 """
 
 import argparse
@@ -110,7 +110,7 @@ def main():
     parser.add_argument("runs", nargs="*", metavar="RUN", help="SPEC, SPEC:LABEL or SPEC:LABEL:SEED")
     parser.add_argument("--stale", action="store_true", help="those made before a repair, the worthiest first")
     parser.add_argument("--quick", action="store_true", help="of a RUN its quick form")
-    parser.add_argument("--only", action="append", default=[], metavar="NAME=VALUES", help="keep runs with these values")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME=VALUES", help="only runs with these")
     parser.add_argument("--data", required=True, help="the folder of cifar10.npz, cifar20.npz and the like")
     parser.add_argument("--weights", default="weights", help="the folder of encoders")
     parser.add_argument("--results", type=Path, default=ROOT / "results", help="the records that there are")
@@ -132,7 +132,7 @@ def main():
         print(*map(say, runs), sep="\n")
         return
     if not asked.workers:
-        runs = [run for kind in dict.fromkeys(run.experiment for run in runs) for run in compiled.in_groups(one for one in runs if one.experiment == kind)]
+        runs = compiled.in_groups(runs)
     place, done = Place(os.path.abspath(asked.data), os.path.abspath(asked.weights)), 0
     for run, record in records_of(runs, place, asked.note or None, deadline, asked.workers):
         ledger(asked.out, run.experiment).add(record)

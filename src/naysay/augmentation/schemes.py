@@ -61,16 +61,19 @@ def get(name: str) -> Scheme:
     return SCHEMES[key]
 
 
-def neighbors_for(scheme: str, n_rows: int, n_classes: int) -> int:
+def neighbors_for(scheme: str, n_rows: int, n_classes: int, *, shares_known: bool = False) -> int:
     """Neighbours that a row shares with when no number is asked for: the paper's 64, or fewer where classes are small.
 
     A single step must meet labels of every wrong class among the neighbours: half a class of them. Many steps travel
     far anyway, and a small neighbourhood keeps them inside the class: the square root of a class. On digits (130 a
     class), rms with 64, 16 and 11 neighbours makes the true class the least named in 90.0, 94.6 and 95.1 % of rows; dss
-    with the same in 85.6, 52.2 and 34.4 %.
+    with the same in 85.6, 52.2 and 34.4 %. Where class shares are known and put the labels right, more are the better
+    (what is named by other classes' rows is taken out again): 0.6 times the class to the power of 2/3, which is 17 in a
+    class of 150, 32 of 400 and 64 of 1,100 (docs/CHOOSING.md has figures).
     """
     size = n_rows / n_classes
-    wanted = size / 2 if get(scheme).rounds == 1 else math.sqrt(size)
+    many = 0.6 * size ** (2 / 3) if shares_known else math.sqrt(size)
+    wanted = size / 2 if get(scheme).rounds == 1 else max(math.sqrt(size), many)
     return int(max(1, min(NEIGHBORS, n_rows - 1, max(FEWEST_NEIGHBORS, wanted))))
 
 
@@ -152,7 +155,8 @@ class Sharing:
         """How many neighbours each of so many rows shares with; where that is to be chosen, the most that are tried."""
         if self.n_neighbors == "auto":
             return max(self.tries(n_rows, n_classes))
-        return int(self.n_neighbors or neighbors_for(self.scheme, n_rows, n_classes))
+        known = self.class_shares is not None
+        return int(self.n_neighbors or neighbors_for(self.scheme, n_rows, n_classes, shares_known=known))
 
     def tries(self, n_rows: int, n_classes: int) -> tuple[int, ...]:
         """The numbers of neighbours to choose from, the paper's first, or half a class where classes are small."""
