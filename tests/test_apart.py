@@ -18,6 +18,7 @@ from naysay.errors import InputError
 from naysay.features.unseen import account, kept_from
 from naysay.learning import Config
 from naysay.models import small_resnet_encoder
+from naysay.portfolio import blend
 from naysay.runs.results import SAW, verdict
 
 N, SHARE, SEED = 90, 0.3, 4
@@ -177,7 +178,10 @@ def test_a_portfolio_that_is_judged_apart_knows_nothing_of_the_labels_that_judge
     found, other = (portfolio.judge_apart(first, x, of, rows, held, 0) for of in (comp, turned))
     assert found.rows.tolist() == held.tolist()
     assert np.array_equal(found.p, other.p)
+    assert np.allclose(found.loss, blend.loss_of(found.p, comp[held].double().numpy(), first.naming.T))
     assert not np.allclose(found.loss, other.loss)
+    assert len(found.tried) > len(first.model.parts)  # some are no part of the mixture, and judged all the same
+    assert all(np.array_equal(one.p, two.p) for one, two in zip(found.tried, other.tried, strict=True))
     model = first.model  # which was trained on the rows alone
     assert np.array_equal(found.p, model.logits(x[held.numpy()]).exp().numpy())
     assert (found.p.argmax(1) == y[held.numpy()]).mean() > 0.8
