@@ -47,6 +47,7 @@ def of(file, tests, *changes):
 
 # without what trains long, which sees these mutants too
 LEARNING = "test_handover.py test_learning.py -k 'not every_loss and not grid and not convolutions and not fine_tuning'"
+APART = "test_apart.py"
 HANDOVER, AUDIT = "test_handover.py", "test_audit.py test_audit_nearby.py test_handover.py"
 MUTANTS = [
     *of(
@@ -136,6 +137,74 @@ MUTANTS = [
     ),
     *of("features/pretrain.py", "test_features_pretrain.py", ("processes) if finished else None", "processes)")),
     *of(
+        "features/unseen.py",
+        APART,
+        ("if not 0 < share < 1:", "if share <= 0 or share >= 1:"),
+        ("1 <= left <= n - 2:", "left <= n - 2:"),
+        ("1 <= left <= n - 2:", "1 <= left <= n - 1:"),
+        ('stream(seed, "left out of pretraining")', 'stream(0, "left out of pretraining")'),
+        ('{"pixels": fingerprint(images), "left_out": told}', '{"pixels": fingerprint(images), "left_out": None}'),
+        ('if card["pixels"] != fingerprint(images := as_inputs(images)):', "if len(images := as_inputs(images)) == 0:"),
+        ("if fingerprint(images[left]) != expected:", "if len(left) == 0:"),
+    ),
+    *of(
+        "features/pretrain.py",
+        APART,
+        ("images = images[draw(len(images), leave_out, config.seed)[0]]", "pass"),
+        ("draw(len(images), leave_out, config.seed)[0]", "draw(len(images), leave_out, config.seed)[1]"),
+        ('"share of images left out": leave_out}', "}"),
+        ("seen = account(images, leave_out, config.seed)", "seen = account(images, leave_out, 0)"),
+    ),
+    *of(
+        "cli/pretrain.py",
+        APART,
+        ("n = len(images) if leave_out is None else", "n = len(images) if True else"),
+        ("            **trained.seen,\n", ""),
+        ("leave_out=leave_out", "leave_out=None", "test_wiring.py -k pretrain-leave_out"),
+    ),
+    *of(
+        "runs/apart.py",
+        APART,
+        ("key=[THESE, UNKNOWN, OTHERS].index), None", "key=[OTHERS, UNKNOWN, THESE].index), None"),
+        ("        if not len(left):", "        if saw != THESE:"),
+        ("reduce(np.intersect1d, ", "reduce(np.union1d, "),
+        ("if len(held) < FEWEST:", "if len(held) < 1:"),
+        ("return UNSEEN, (rows, held)", "return THESE, (rows, held)"),
+    ),
+    *of(
+        "runs/fit.py",
+        APART,
+        ("_parts(data.comp, settings) if part is None else [part]", "_parts(data.comp, settings)"),
+        ("replace(mixture, saw=saw)", "mixture"),
+        ("choice, kept, *rest, saw=saw)", "choice, kept, *rest)"),
+    ),
+    *of(
+        "runs/settings.py",
+        f"{APART} test_runs_settings.py",
+        ('for name in ("held_out", "folds"):', 'for name in ("held_out",):'),
+        ('for name in ("held_out", "folds"):', 'for name in ("folds",):'),
+        ("self.encoder is not None and not is_encoder(self.encoder)", "False"),
+        ("None if self.auto else self.config.encoder)", "None)"),
+    ),
+    *of(
+        "runs/mixed.py",
+        APART,
+        ("holdout.take(x, part[0])", "x"),
+        ("found if part is None else portfolio.judge_apart", "found if True else portfolio.judge_apart"),
+        ("1 / found.folds if found.folds > 1 else", "1 / found.folds if True else"),
+    ),
+    *of(
+        "portfolio/trial.py",
+        APART,
+        ("or _part(one, inside, labels, T, seed)", "or _part(one, x, given, T, seed)"),
+        ("p = as_floats(found.model.logits(x[judges]).exp())", "p = tried[0].p"),
+        ("loss=blend.loss_of(p, given[judges], T),\n        model", "loss=tried[0].loss,\n        model"),
+        ("model=replace(found.model, parts=again)", "model=found.model"),
+        ("        folds=1,\n", ""),
+    ),
+    *of("runs/results.py", APART, ("    if fitted.saw:\n", "    if fitted.saw and not fitted.settings.apart:\n")),
+    *of("holdout.py", APART, ("among[comp[among].sum(1) > 0]", "among")),
+    *of(
         "learning/recipes/plain.py",
         "test_learning.py -k fine_tuning",
         ("return split_readout(load_file(path))[0]", "return load_file(path)"),
@@ -144,7 +213,7 @@ MUTANTS = [
     *of(
         "cli/fit.py",
         "test_frozen.py",
-        ('if name != "encoder" or not _is_trained(asked["encoder"])]', 'if name != "encoder"]'),
+        ('if name not in ("encoder", "apart") or not _is_trained(asked["encoder"])]', 'if name != "encoder"]'),
         ("begins or chooses_itself(asked):", "chooses_itself(asked):"),
     ),
     *of(
@@ -191,8 +260,8 @@ MUTANTS = [
     *of(
         "runs/mixed.py",
         "test_runs.py",
-        ("BY_MODELS, seen(found.folds), noise", "BY_MODELS, 1.0, noise"),
-        ("BY_MODELS, seen(found.folds), noise, found", "BY_MODELS, seen(found.folds), None, found"),
+        ("BY_MODELS, seen(found, comp), noise", "BY_MODELS, 1.0, noise"),
+        ("BY_MODELS, seen(found, comp), noise, found", "BY_MODELS, seen(found, comp), None, found"),
         ("noise, found.naming.even)", "noise)", "test_runs.py -k mixture_judged"),
     ),
     *of("runs/attempt.py", "test_runs.py", ("[by_predictions(predicted, comp, T), *(", "[*(")),
@@ -207,7 +276,7 @@ MUTANTS = [
         ("keep[held] = False", "keep[: len(held)] = False"),
         ("order[at::n_folds]", "order[:: n_folds]"),
         ('stream(seed, "folds")', 'stream(0, "folds")'),
-        ("return _others(comp, held), held", "return torch.arange(len(comp)), held"),
+        ("share, seed)[1]]\n    return _others(comp, held)", "share, seed)[1]]\n    return torch.arange(len(comp))"),
         ("comp[held_rows], criterion)", "comp[held_rows])"),
         ("scheme=scheme, **augmentation)", "scheme=scheme)"),
         ("held_rows, comp[rows], held)", "held_rows, comp[: len(rows)], held)"),

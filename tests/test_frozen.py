@@ -298,7 +298,7 @@ def test_questions_take_one_look_at_each_image_where_nothing_can_be_kept(place, 
         ),
         (
             ("fit", "--apart", "--out", "R"),
-            "--apart makes the space from training items alone, and that of e.safetensors",
+            "e.safetensors has a card that does not say which images it was pretrained on",
         ),
         (("audit", "--space", "raw"), "--space raw is for items as they are"),
         (("augment", "--space", "cosine", "--out", "r.csv"), "--space cosine is for items as they are"),

@@ -545,7 +545,7 @@ def test_a_mixture_judged_on_a_part_of_the_labels_may_err_less_by_that_part():
     doubted = replace(found, naming=replace(found.naming, even=by_gain(150 * 0.5**2 / 2, 150, 2)))
     assert "do not follow" in mixed.attempts(doubted, comp, None, None)[-1].accuracy.why_not
     assert plain.high < 1
-    assert 1 - kept.high == pytest.approx((1 - plain.high) * mixed.seen(found.folds))
+    assert 1 - kept.high == pytest.approx((1 - plain.high) * mixed.seen(found, comp))
 
 
 def test_noise_that_only_models_can_see_widens_what_is_told_upwards():

@@ -8,6 +8,7 @@ from naysay import runs
 from naysay.augmentation import Sharing
 from naysay.cli.options import in_flags
 from naysay.errors import InputError
+from naysay.learning import Config
 
 
 def test_settings_are_written_as_older_files_have_them():
@@ -58,8 +59,16 @@ def test_each_scheme_shares_by_the_same_settings():
             r'^e.safetensors gives the features, .* space="pca" is for it',
         ),
         (
-            {"apart": True, "encoder": "a/e.safetensors"},
-            "^apart=True makes the space from .* e.safetensors is made alr",
+            {"apart": True, "encoder": "a/mine.npy"},
+            "^apart=True makes the space from .* mine.npy is made already. Leave one of the two out",
+        ),
+        (
+            {"apart": True, "encoder": "a/e.safetensors", "held_out": 0.2},
+            "the encoder left out, so that held_out=0.2 would change nothing",
+        ),
+        (
+            {"apart": True, "config": Config(encoder="a/e.safetensors"), "folds": 1},
+            "the encoder left out, so that folds=1 would change nothing",
         ),
         ({"assume": "biased"}, "unknown assumption 'biased'"),
         ({"held_out": 1.0}, "held_out must be a share between 0 and 1; got 1.0"),

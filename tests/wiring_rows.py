@@ -325,6 +325,7 @@ OPTIONS = {
             "epochs": Change("--epochs 3", "encoder", PHOTOS),
             "minutes": Change("", "length", PHOTOS, PHOTOS.replace("--epochs 2", "--minutes 0.01")),
             "batch": Change("--batch 3", "encoder", PHOTOS),
+            "leave_out": Change("--leave-out 0.3", "encoder", PHOTOS),
             "seconds": Change("--seconds 0", "places_in", PHOTOS),
             "knn_every": Change("--knn-every 1", "looks", PHOTOS.replace("images.npy", "mnist --data one")),
             "save_every": Change("--save-every 1", "kept", PHOTOS),

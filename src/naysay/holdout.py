@@ -45,6 +45,12 @@ def split(comp: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
     return _others(comp, held), held
 
 
+def only(comp: Tensor, among: Tensor) -> tuple[Tensor, Tensor]:
+    """Numbers of the rows to train on and to hold out, which are the labelled ones `among` these."""
+    held = among[comp[among].sum(1) > 0]
+    return _others(comp, held), held
+
+
 def folds(comp: Tensor, n_folds: int, seed: int) -> list[tuple[Tensor, Tensor]]:
     """For each fold the rows to train on and to hold out: each labelled row is held out once, at random."""
     labelled = _labelled(comp)

@@ -23,7 +23,10 @@ EPOCHS = "Else 3,000,000 rows' worth of them, at least 5 and at most 100."
 CONFIG = "Training settings in TOML or JSON; options here win."
 FOLDS = "Parts of the labels that are held out in turn; 1: a share alone. Else 5 where training takes seconds, or 1."
 HELD_OUT = "The share of labels kept back for judging, where it is one part; else 0.1."
-APART = "Make the space (standardising, components) from training items alone, without those held out."
+APART = (
+    "Make the space (standardising, components) from training items alone, without those held out; with --encoder, "
+    "judge by the images that it left out (naysay pretrain --leave-out)."
+)
 NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
 MODEL = (
     "auto tries several and mixes the best, of images with --encoder on what that makes of them; or linear, mlp, "
@@ -271,9 +274,9 @@ def chooses_itself(asked: Mapping[str, Any]) -> bool:
 
 
 def _of_a_network(asked: Mapping[str, Any]) -> list[str]:
-    """The settings of one network that were given."""
+    """The settings of one network that were given; what is judged by the images that an encoder left out may be any."""
     named = [name for name, usual in NETWORK.items() if asked[name] != usual]
-    return [name for name in named if name != "encoder" or not _is_trained(asked["encoder"])]
+    return [name for name in named if name not in ("encoder", "apart") or not _is_trained(asked["encoder"])]
 
 
 def left_to_neighbors(asked: Mapping[str, Any]) -> str:

@@ -95,7 +95,7 @@ ARGUMENTS = (
     *("id", "label", "features", "ignore", "truth", "labels", "item", "annotator", "options", "classes", "data"),
     *("merge_spelling", "contradictions", "transition", "n_labels", "seed", "scheme", "n_neighbors", "alpha", "gamma"),
     *("rounds", "space", "encoder", "assume", "held_out", "folds", "apart", "force", "class_shares", "model", "budget"),
-    *("whiten", "batch_size"),
+    *("whiten", "batch_size", "leave_out"),
     *("format", "labels_say", "without", "weigh_annotators"),
 )
 FLAGS = {name: f"--{name.replace('_', '-')}" for name in ARGUMENTS} | {

@@ -28,6 +28,7 @@ NETWORK = "resnet18, or small, which has 1/30 of its arithmetic; else small wher
 EPOCHS = "Else the method's own (200, 150, 800), or what ten minutes allow where there is no GPU."
 MINUTES = "Make a new run as long as they allow, in place of --epochs."
 BATCH = "Images in a step; else the method's own (128, 128 and 512), or all where there are fewer."
+LEAVE_OUT = "The share of the images to keep out, such as 0.1, for naysay fit --apart to judge by; else none."
 SECONDS = "Stop after the epoch in which they run out; call again to go on."
 KNN_EVERY = "Epochs between two looks at kNN accuracy, where the truth is known."
 EMBEDDINGS = "note: for photographs a CPU is better given embeddings of a large model (docs/EMBEDDINGS.md)"
@@ -44,6 +45,7 @@ def pretrain(
     epochs: Annotated[int | None, learning("--epochs", None, EPOCHS, min=1)] = None,
     minutes: Annotated[float | None, learning("--minutes", None, MINUTES)] = None,
     batch: Annotated[int | None, learning("--batch", None, BATCH, min=2)] = None,
+    leave_out: Annotated[float | None, learning("--leave-out", "SHARE", LEAVE_OUT)] = None,
     seconds: Annotated[float | None, learning("--seconds", None, SECONDS)] = None,
     knn_every: Annotated[int, learning("--knn-every", None, KNN_EVERY, min=1)] = 20,
     save_every: Annotated[int, learning("--save-every", None, "Epochs between two checkpoints.", min=1)] = 20,
@@ -62,7 +64,9 @@ def pretrain(
     used where there is one; without, emp trains a small network for ten minutes,
     and photographs are better compared by embeddings of a model that has seen
     millions (docs/EMBEDDINGS.md). How long it takes is measured and said first.
-    Several GPUs share every batch under torchrun.
+    Several GPUs share every batch under torchrun. An encoder makes what is learned
+    from it look better on the images that it has seen: --leave-out keeps some of
+    them for judging.
 
     [bold]Examples[/bold]
 
@@ -71,6 +75,9 @@ def pretrain(
           --out encoders/photos
       naysay fit photos/ --labels votes.csv \
           --encoder encoders/photos/encoder.safetensors --out RUN
+      naysay pretrain photos/ --leave-out 0.1 --out encoders/most
+      naysay fit photos/ --labels votes.csv --apart \
+          --encoder encoders/most/encoder.safetensors --out RUN
       torchrun --standalone --nproc-per-node 4 -m naysay pretrain cifar10 \
           --out encoders/cifar10
     """
@@ -94,14 +101,16 @@ def pretrain(
             raise InputError(f"--seconds must be at least 0; got {seconds:g}.")
         images, score, about = _images(data, folder, seed)
         config, fit = _settings(method, network, epochs, minutes, batch, seed, on_cpu)
-        fewer = len(images) - len(images) % here.size  # every process takes an equal share of a batch
+        n = len(images) if leave_out is None else len(features.leave_out(len(images), leave_out, seed)[0])
+        fewer = n - n % here.size  # every process takes an equal share of a batch
         if batch is None and 2 <= fewer < config.batch_size:
             config = replace(config, batch_size=fewer)
-        tell = None if quiet or json else _Teller(here, len(images))
+        tell = None if quiet or json else _Teller(here, n)
         trained = features.pretrain(
             images,
             config,
             folder=out,
+            leave_out=leave_out,
             oracle=score,
             oracle_every=knn_every,
             save_every=save_every,
@@ -120,7 +129,7 @@ def pretrain(
     if trained.finished:
         made = environment(place.device, place.size)
         ends = trained.encoder is not trained.network
-        readout = f"half whitened by the mean and axes of {min(len(images), ENOUGH)} training images, no labels"
+        readout = f"half whitened by the mean and axes of {min(n, ENOUGH)} training images, no labels"
         knn = None if score is None else round(score(trained.encoder), 4)
         if knn is not None:
             told |= {"knn": knn, "knn_network": last["knn"]}
@@ -128,6 +137,7 @@ def pretrain(
                 note(f"with its read-out: kNN accuracy {100 * knn:.1f} % (needs the truth)")
         card = {
             **about,
+            **trained.seen,
             "method": method,
             "epochs": config.epochs,
             "knn": knn,

@@ -8,6 +8,7 @@ from naysay.features.pretrain import Pretrained, pretrain
 from naysay.features.raw import pca, standardise
 from naysay.features.readout import with_readout
 from naysay.features.space import SPACES, Space, check_space, find_space, refuse_table
+from naysay.features.unseen import leave_out
 from naysay.features.whiten import whiten
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "extract",
     "find_space",
     "is_encoder",
+    "leave_out",
     "load_encoder",
     "oracle_knn_accuracy",
     "pca",

@@ -2,8 +2,8 @@
 
 `NAME.safetensors` holds the encoder's state in half precision (11 million numbers, 22 MB), and beside the network's the
 tensors of a read-out where there is one (`readout.mean`, `readout.axes`, float32, 1 MB); `NAME.json` is the card: data,
-method, epochs, kNN accuracy, command, hardware, date, and the file's own hash. Half precision moves a feature by about
-1e-3 of its size, far less than the spread between two runs.
+method, epochs, kNN accuracy, which images it has seen (`unseen`), command, hardware, date, and the file's own hash.
+Half precision moves a feature by about 1e-3 of its size, far less than the spread between two runs.
 """
 
 import contextlib
@@ -107,6 +107,23 @@ def load_encoder(path: str | Path, *, readout: bool = True) -> tuple[nn.Module, 
 
 def read_encoder(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[nn.Module, dict[str, Any], bytes]:
     """What `load_encoder` gives, and the bytes of the file, for whoever keeps a copy. way_out: where it is unusable."""
+    card, content = read_card(path, way_out)
+    try:
+        state = {name: t.float() if t.is_floating_point() else t for name, t in load(content).items()}
+        weights, ending = split_readout(state)
+        width, channels = weights["0.weight"].shape[:2]
+        encoder: nn.Module = small_resnet_encoder(channels) if 8 * width == SMALL else resnet18_encoder(channels)
+        encoder.load_state_dict(weights)
+        if ending:
+            encoder = WithReadout(encoder, _readout_of(ending, width_of(encoder)))
+    except (SafetensorError, KeyError, RuntimeError, ValueError) as error:
+        found = str(error).splitlines()[0]
+        raise InputError(f"{path} does not hold a ResNet-18 encoder ({found}). {way_out}") from error
+    return encoder.eval(), card, content
+
+
+def read_card(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[dict[str, Any], bytes]:
+    """The card of the encoder at `path`, and the bytes of the file that it speaks of."""
     path = Path(path)
     beside = path.with_suffix(".json")
     if not path.is_file() or not beside.is_file():
@@ -120,18 +137,7 @@ def read_encoder(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[nn.Mo
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != expected:
         raise InputError(f"{path} is not the file its card speaks of: the hashes differ. {way_out}")
-    try:
-        state = {name: t.float() if t.is_floating_point() else t for name, t in load(content).items()}
-        weights, ending = split_readout(state)
-        width, channels = weights["0.weight"].shape[:2]
-        encoder: nn.Module = small_resnet_encoder(channels) if 8 * width == SMALL else resnet18_encoder(channels)
-        encoder.load_state_dict(weights)
-        if ending:
-            encoder = WithReadout(encoder, _readout_of(ending, width_of(encoder)))
-    except (SafetensorError, KeyError, RuntimeError, ValueError) as error:
-        found = str(error).splitlines()[0]
-        raise InputError(f"{path} does not hold a ResNet-18 encoder ({found}). {way_out}") from error
-    return encoder.eval(), card, content
+    return card, content
 
 
 def channels_of(encoder: nn.Module) -> int:

@@ -2,7 +2,7 @@
 
 The loop is `naysay.learning`'s: a run with a folder continues from its checkpoint and ends as if never interrupted,
 and several processes take the steps of one, to rounding, so that a run may go on with more or fewer than it began with.
-At its end the encoder gets its read-out, by the same images.
+At its end the encoder gets its read-out, by the same images. Images that are left out take part in none of it.
 """
 
 import time
@@ -18,13 +18,14 @@ from torch import Tensor, nn
 from naysay.errors import InputError, intact
 from naysay.features.encoders import WithReadout, network_of
 from naysay.features.readout import fit_readout
+from naysay.features.unseen import account
+from naysay.features.unseen import leave_out as draw
 from naysay.features.whiten import Readout
 from naysay.learning import Config, Figures, Run, Snapshot, Task, recipes
 from naysay.learning.folder import CHECKPOINT, START_OVER, alone_in, load
 from naysay.learning.rows import as_inputs
 from naysay.learning.steps import suited_to
 from naysay.processes import ALONE, Processes
-from naysay.tensors import fingerprint
 
 FEW = 4  # steps that are timed on a CPU, twice
 
@@ -33,13 +34,15 @@ FEW = 4  # steps that are timed on a CPU, twice
 class Pretrained:
     """What a run leaves: the encoder in eval mode, the curve (one record an epoch), whether all epochs were run.
 
-    The encoder of a finished run ends with its read-out, unless it gives all images the same output.
+    The encoder of a finished run ends with its read-out, unless it gives all images the same output. seen: which images
+    it has seen and which were left out, for its card (`naysay.features.unseen`).
     """
 
     encoder: nn.Module
     curve: list[Figures]
     config: Config
     finished: bool
+    seen: dict[str, Any]
 
     @property
     def network(self) -> nn.Module:
@@ -54,6 +57,7 @@ def pretrain(
     folder: str | Path | None = None,
     device: torch.device | str | None = None,
     encoder: nn.Module | None = None,
+    leave_out: float | None = None,
     oracle: Callable[[nn.Module], float] | None = None,
     oracle_every: int = 20,
     save_every: int = 20,
@@ -66,20 +70,24 @@ def pretrain(
     """Train an encoder on `images` (n, H, W) or (n, H, W, C) uint8 by `config`, as `learning.configure` makes it.
 
     `folder` holds the checkpoint and records.jsonl, and is continued from. encoder: a module of your own in place of a
-    ResNet-18, whose output is `config.options["width"]` wide. `oracle` scores the encoder on the side every
-    `oracle_every` epochs (kNN accuracy, where truth is known; training does not see it). `seconds` ends the call after
-    the epoch in which they run out, to be continued by another call; `fit` instead sets the number of epochs so that a
-    fresh run ends within that many seconds of this call. `estimate` gets, before the first epoch, the seconds that
-    those left will take, by some steps that leave no trace, and the settings. `report` gets each epoch's figures.
-    device and processes: as in `learning.train`.
+    ResNet-18, whose output is `config.options["width"]` wide. leave_out: the share of the images, drawn by the config's
+    seed, that takes no part, so that runs can be judged by them (`naysay.runs.Settings.apart`). `oracle` scores the
+    encoder on the side every `oracle_every` epochs (kNN accuracy, where truth is known; training does not see it).
+    `seconds` ends the call after the epoch in which they run out, to be continued by another call; `fit` instead sets
+    the number of epochs so that a fresh run ends within that many seconds of this call. `estimate` gets, before the
+    first epoch, the seconds that those left will take, by some steps that leave no trace, and the settings. `report`
+    gets each epoch's figures. device and processes: as in `learning.train`.
     """
     begun = time.monotonic()
     images = as_inputs(images)
+    seen = account(images, leave_out, config.seed)
+    identity = {} if folder is None else {"data": seen["pixels"], "share of images left out": leave_out}
+    if leave_out is not None:
+        images = images[draw(len(images), leave_out, config.seed)[0]]
     placed = images.to(processes.device if device is None else device)
     if fit and folder is not None:
         config = _as_begun(config, Path(folder) / CHECKPOINT, processes)
     learner = recipes.build(Task(config, placed, model=encoder, processes=processes))
-    identity = {} if folder is None else {"data": fingerprint(images)}
     with alone_in(folder, processes):
         run = Run(learner, identity=identity, folder=folder, checkpoint_every=save_every)
         if fit and not run.history:
@@ -100,7 +108,7 @@ def pretrain(
     network = learner.product().eval()
     readout = _readout(network, images, config.seed, processes) if finished else None
     ended = network if readout is None else WithReadout(network, readout.to(placed.device)).eval()
-    return Pretrained(ended, run.history, learner.config, finished)
+    return Pretrained(ended, run.history, learner.config, finished, seen)
 
 
 def _readout(network: nn.Module, images: Tensor, seed: int, processes: Processes) -> Readout | None:

@@ -2,6 +2,6 @@
 
 from naysay.portfolio.candidates import CANDIDATES, Candidate
 from naysay.portfolio.mixture import Mixture, Part
-from naysay.portfolio.trial import Found, Tried, budget_for, fit
+from naysay.portfolio.trial import Found, Tried, budget_for, fit, judge_apart
 
-__all__ = ["CANDIDATES", "Candidate", "Found", "Mixture", "Part", "Tried", "budget_for", "fit"]
+__all__ = ["CANDIDATES", "Candidate", "Found", "Mixture", "Part", "Tried", "budget_for", "fit", "judge_apart"]

@@ -138,6 +138,39 @@ def fit(
     return Found(tuple(tried), weights, missed, named, labelled, p, loss, model, len(parts), seconds)
 
 
+def judge_apart(
+    found: Found, x: Any, comp: Tensor, rows: Tensor, held: Tensor, seed: int, tell: Tell = lambda text: None
+) -> Found:
+    """What `fit` found on `rows` of x, judged by the labels of the rows `held`, which had no part in it.
+
+    The parts of its mixture are then trained once more, on all rows; their weights and factors stay.
+    """
+    started = time.perf_counter()
+    x, given, T, judges = np.asarray(x), comp.double().numpy(), found.naming.T, held.numpy()
+    inside, labels, trained = x[rows.numpy()], given[rows.numpy()], {part.name: part for part in found.model.parts}
+    tell("training the others on the same rows")
+    tried = []
+    for one in found.tried:
+        begun = time.perf_counter()
+        part = trained.get(one.row.name) or _part(one, inside, labels, T, seed)
+        p = part.probabilities(x[judges])
+        seconds = one.seconds + time.perf_counter() - begun
+        tried.append(replace(one, p=p, loss=blend.loss_of(p, given[judges], T), seconds=seconds))
+    p = as_floats(found.model.logits(x[judges]).exp())
+    tell("training " + ", ".join(trained) + " on all rows, those that judged too")
+    again = tuple(_part(one, x, given, T, seed) for one in found.tried if one.row.name in trained)
+    return replace(
+        found,
+        tried=tuple(tried),
+        rows=judges,
+        p=p,
+        loss=blend.loss_of(p, given[judges], T),
+        model=replace(found.model, parts=again),
+        folds=1,
+        seconds=found.seconds + time.perf_counter() - started,
+    )
+
+
 WORDS = {
     "uniform": "naming every wrong class alike",
     "popularity": "naming classes by their popularity",

@@ -28,6 +28,7 @@ from naysay.learning.foresee import foresee
 from naysay.processes import ALONE, Processes
 from naysay.reading import Labelled, Oracle
 from naysay.runs import mixed
+from naysay.runs.apart import part_by_encoders
 from naysay.runs.attempt import Attempt, Ground, Model, attempt, calibrated, learn
 from naysay.runs.settings import GAIN, HELD_OUT, Settings, recommend
 from naysay.selection import Choice
@@ -56,6 +57,7 @@ class Fitted:
     processes: int = 1
     not_tried: tuple[str, ...] = ()  # candidates for which the budget was too small
     encoder: Frozen | None = None  # by which images became the rows that were learned
+    saw: str = ""  # which images the encoders were pretrained on (`naysay.runs.apart`)
 
     @property
     def chosen(self) -> Attempt:
@@ -93,6 +95,9 @@ def fit(
     started = time.perf_counter()
     if settings.flips and data.items.x.ndim == 2:
         raise InputError("flips are for images, which have a mirror image; got a table. Leave flips out.")
+    saw, part = part_by_encoders(data, settings)
+    if part is not None:
+        tell(f"judging by the labels of {count(len(part[1]), 'image')}, which the encoder left out")
     encoder = _encoder(data, settings, tell)
     space = find_space(
         data.items.x,
@@ -121,8 +126,9 @@ def fit(
     if near is None and settings.assume == "estimated":
         raise not_told(" ".join(found.not_told))
     if settings.auto:
-        return _mixed(data, settings, found, space, encoder, near, oracle, tell, processes, started)
-    parts = _parts(data.comp, settings)
+        mixture = _mixed(data, settings, found, space, encoder, near, part, oracle, tell, processes, started)
+        return replace(mixture, saw=saw)
+    parts = _parts(data.comp, settings) if part is None else [part]
     tell(_plan(settings, len(parts)))
     if data.items.x.ndim > 2 and (ahead := _foreseen(data, settings, len(parts), processes)):
         tell(ahead)
@@ -137,9 +143,9 @@ def fit(
             left = len(parts) * len(models) + settings.refit - sum(map(len, models.values()))
             if len(of) == 1 and scheme == settings.schemes[-1] and left:  # the first training waits for torch
                 tell(f"that took {_duration(of[0].seconds)}; about {_duration(of[0].seconds * left)} to go")
-    part = models[settings.schemes[0]][0].ground.part  # the same for all schemes
-    labelled = int((part.given.sum(1) > 0).sum())
-    seen = labelled / (labelled + len(part.held_rows))
+    first = models[settings.schemes[0]][0].ground.part  # the same for all schemes
+    labelled = int((first.given.sum(1) > 0).sum())
+    seen = labelled / (labelled + len(first.held_rows))
     of_all = seen if settings.refit else 1.0  # a model that is kept as it was judged gains nothing more
     attempts = tuple(attempt(scheme, of, found.neighborhood, of_all) for scheme, of in models.items())
     recommended = recommend(settings.schemes, near is not None)
@@ -154,8 +160,8 @@ def fit(
     chosen = next(one for one in attempts if one.name == choice.kept)
     kept = calibrated(kept, chosen.sharpness)
     held = torch.cat([held for _, held in parts])
-    seconds = time.perf_counter() - started
-    return Fitted(settings, found, space, attempts, choice, kept, held, seen, len(parts), seconds, processes.size)
+    rest = (held, seen, len(parts), time.perf_counter() - started, processes.size)
+    return Fitted(settings, found, space, attempts, choice, kept, *rest, saw=saw)
 
 
 def _mixed(
@@ -165,6 +171,7 @@ def _mixed(
     space: Space,
     encoder: Frozen | None,
     near: EstimatedT | None,
+    part: tuple[Tensor, Tensor] | None,
     oracle: Oracle | None,
     tell: Tell,
     processes: Processes,
@@ -174,7 +181,7 @@ def _mixed(
     if encoder is not None:
         data = replace(data, items=replace(data.items, x=space.features))
         oracle = None if oracle is None else oracle.through(partial(encoder, ahead=_ahead(tell)), space.features)
-    tried = mixed.try_all(data, settings, near, tell)
+    tried = mixed.try_all(data, settings, near, part, tell)
     by_neighbors = near is not None and settings.assume != "uniform"
     judged_by = near.T if near is not None and by_neighbors else mixed.named_by(tried)
     attempts = mixed.attempts(tried, data.comp, judged_by, found.neighborhood)
@@ -186,7 +193,7 @@ def _mixed(
     choice = selection.lead({one.name: (one.loss, one.estimate) for one in attempts}, name)
     kept = mixed.kept(tried, data, space, settings, oracle)
     held, folds, seconds = torch.from_numpy(tried.rows), tried.folds, time.perf_counter() - started
-    rest = (held, mixed.seen(folds), folds, seconds, processes.size, tried.left, encoder)
+    rest = (held, mixed.seen(tried, data.comp), folds, seconds, processes.size, tried.left, encoder)
     return Fitted(settings, found, space, attempts, choice, kept, *rest)
 
 

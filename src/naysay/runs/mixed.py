@@ -1,7 +1,7 @@
 """A run that chooses the model itself: the portfolio's candidates, judged by labels they did not see, and a mixture.
 
-Each label is held out once. What is kept is the mixture, trained on all rows; the figures are those of models that did
-not see the labels that judge them (`naysay.portfolio`).
+Each label is held out once, or those of one part judge what was found on the others. What is kept is the mixture,
+trained on all rows; the figures are those of models that did not see the labels that judge them (`naysay.portfolio`).
 """
 
 import time
@@ -31,21 +31,27 @@ BY_MODELS = "how labels come about is told by the models alone, and nothing else
 
 
 def try_all(
-    data: Labelled, settings: Settings, near: EstimatedT | None, tell: Callable[[str], None]
+    data: Labelled,
+    settings: Settings,
+    near: EstimatedT | None,
+    part: tuple[Tensor, Tensor] | None,
+    tell: Tell,
 ) -> portfolio.Found:
-    """What the portfolio finds."""
+    """What the portfolio finds; part: the rows to find it on, and those that judge it, where not every label does."""
     known = shares.read(settings.sharing.class_shares, len(data.classes))
-    return portfolio.fit(
-        data.items.x,
-        data.comp,
+    x, comp, seed = data.items.x, data.comp, settings.config.seed
+    found = portfolio.fit(
+        x if part is None else holdout.take(x, part[0]),
+        comp if part is None else comp[part[0]],
         assume=settings.assume,
         T=near.T if near is not None and settings.assume == "estimated" else None,
         T_is_stated=False,
         class_shares=known,
         budget=settings.budget,
-        seed=settings.config.seed,
+        seed=seed,
         tell=tell,
     )
+    return found if part is None else portfolio.judge_apart(found, x, comp, *part, seed, tell)
 
 
 def attempts(
@@ -59,7 +65,7 @@ def attempts(
         right = selection.ure_accuracy(predicted, given, usable(judged_by))
         by_labels = selection.summarise("scel", torch.from_numpy(loss))
         noise = noise_of(p, given) if judged_by is None else None  # it is a part of any other T
-        accuracy = told(predicted, given, judged_by, near, BY_MODELS, seen(found.folds), noise, found.naming.even)
+        accuracy = told(predicted, given, judged_by, near, BY_MODELS, seen(found, comp), noise, found.naming.even)
         return Attempt(name, (), by_labels, factor, right, accuracy, seconds, weight)
 
     alone = (found.weights > 0).sum() == 1
@@ -126,6 +132,7 @@ def name_of_kept(tried: tuple[Attempt, ...]) -> str:
     return next((one.name for one in tried if one.name == MIXTURE), max(tried, key=lambda one: one.weight or 0.0).name)
 
 
-def seen(n_folds: int) -> float:
-    """The share of the labels that each of the judged models saw."""
-    return float(np.round(1 - 1 / n_folds, 3))
+def seen(found: portfolio.Found, comp: Tensor) -> float:
+    """The share of the labels `comp` that each of the judged models saw."""
+    held = 1 / found.folds if found.folds > 1 else len(found.rows) / int((comp.sum(1) > 0).sum())
+    return float(np.round(1 - held, 3))

@@ -68,7 +68,8 @@ class Settings:
     last where they show anything and else the first ("auto"). sharing.class_shares: how common the classes are, where
     it is known: labels are then corrected by it, and are uniform to the loss.
     apart: rows held out have no part in the space either: columns are standardised, and components found, by the
-    training rows alone. Otherwise all rows make the space, without their labels. An encoder has seen what it has seen.
+    training rows alone. Otherwise all rows make the space, without their labels. Beside an encoder, the rows that judge
+    are the labelled ones of those that it was kept from (`naysay.features.pretrain`, leave_out), in a single part.
     auto: try what `naysay.portfolio` holds within the budget, in seconds (None: by the number of rows), instead of one
     network by several schemes; of config, only the seed then counts.
     flips: the model averages its scores of an image and of its mirror image, when it is judged and ever after.
@@ -107,11 +108,9 @@ class Settings:
         check_space(self.space, self.encoder)
         if self.assume not in ASSUMPTIONS:
             raise unknown("assumption", self.assume, ASSUMPTIONS)
-        if self.encoder is not None and self.apart:
-            name = Path(self.encoder).name
-            made = f"apart=True makes the space from training items alone, and that of {name} is made already"
-            raise InputError(f"{made}. Leave one of the two out.")
         self._check_judging()
+        if self.apart and self.encoders:
+            self._check_apart()
 
     def _check_judging(self) -> None:
         if self.budget is not None:
@@ -131,6 +130,16 @@ class Settings:
             why = f"of folds={self.folds} no model has seen all labels, so none can be kept as it was judged"
             raise InputError(f"{why}. Use folds=1, or train once more on all labels.")
 
+    def _check_apart(self) -> None:
+        if self.encoder is not None and not is_encoder(self.encoder):
+            name = Path(self.encoder).name
+            made = f"apart=True makes the space from training items alone, and that of {name} is made already"
+            raise InputError(f"{made}. Leave one of the two out.")
+        for name in ("held_out", "folds"):
+            if (value := getattr(self, name)) is not None:
+                judged = "apart=True beside an encoder judges by the images that the encoder left out"
+                raise InputError(f"{judged}, so that {name}={value} would change nothing. Leave it out.")
+
     def folds_for(self, n_rows: int, n_labelled: int) -> int:
         """The folds for so many rows: those asked for, or 5 where they visit few enough rows more than one part does.
 
@@ -148,6 +157,12 @@ class Settings:
     def embeds(self) -> bool:
         """Whether models learn what an encoder makes of images, and not their pixels."""
         return self.auto and is_encoder(self.encoder)
+
+    @property
+    def encoders(self) -> tuple[str, ...]:
+        """The files by which images were known before their labels: of the space, and of the weights to begin with."""
+        given = (self.encoder, None if self.auto else self.config.encoder)
+        return tuple(dict.fromkeys(path for path in given if path is not None))
 
     @property
     def training(self) -> Config:
