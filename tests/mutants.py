@@ -451,7 +451,7 @@ MUTANTS = [
         ("n_neighbors=self.n_neighbors, gamma=self.gamma,", "n_neighbors=self.n_neighbors, gamma=None,"),
         ("replace(sharing, metric=space.metric))", "sharing)"),
         ('for name in ("scheme", "alpha") if getattr', 'for name in ("scheme",) if getattr'),
-        ("class_shares=shares_of(self.classes_, self.class_shares), transition=corrected)", "transition=corrected)"),
+        ("gamma=self.gamma, class_shares=known, **given)", "gamma=self.gamma, **given)"),
         ("train(config, X, shared, T=T, model=module)", "train(config, X, shared, model=module)"),
         ("return shared, None if sharing.corrects else T", "return shared, T"),
         ("            T=T,\n", "", "test_portfolio.py"),

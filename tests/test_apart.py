@@ -22,7 +22,7 @@ from naysay.portfolio import blend
 from naysay.runs.results import SAW, verdict
 
 N, SHARE, SEED = 90, 0.3, 4
-SEEN = "The encoder had seen the images that judged, so that the estimate may be too high"
+SEEN = "The encoder had seen images that judged, so that the estimate may be too high"
 UNSEEN = "The encoder had not seen the images that judged."
 
 
@@ -215,8 +215,14 @@ def test_of_two_encoders_those_images_judge_that_both_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda x: card(x, None), "e.safetensors left none of these images out. Make one with naysay pretrain and"),
-        (lambda x: card(x[::-1].copy()), "e.safetensors was pretrained on other images than these. Make one with"),
+        (
+            lambda x: card(x, None),
+            "e.safetensors left none of these images out, copies of others aside. Make one with naysay pretrain and",
+        ),
+        (
+            lambda x: card(x[::-1].copy()),
+            "e.safetensors was not pretrained on exactly these images, in this order. Make one with",
+        ),
         (lambda x: {"data": "old"}, "e.safetensors has a card that does not say which images it was pretrained on."),
         (
             lambda x: {**card(x), "left_out": {**card(x)["left_out"], "seed": 5}},
@@ -244,6 +250,21 @@ def test_a_single_label_among_the_images_left_out_is_too_few_to_judge_by(tmp_pat
     path = save(tmp_path / "e.safetensors", card(given.items.x))
     with pytest.raises(InputError, match=r"of the 27 images that e.safetensors left out 1 have labels, and apart=True"):
         runs.fit(given, runs.Settings(encoder=path, apart=True), tell=quiet)
+
+
+def test_where_only_images_that_were_left_out_have_labels_there_is_nothing_to_train_on(tmp_path):
+    given = data()
+    given.comp[features.leave_out(N, SHARE, SEED)[0]] = 0
+    path = save(tmp_path / "e.safetensors", card(given.items.x))
+    with pytest.raises(InputError, match=r"only images that e.safetensors left out have labels, and apart=True trains"):
+        runs.fit(given, runs.Settings(encoder=path, apart=True), tell=quiet)
+
+
+def test_copies_of_images_that_the_encoder_has_seen_do_not_judge():
+    x = pictures(N, 0)[0]
+    left = left_out().numpy()
+    x[left[:5]] = x[features.leave_out(N, SHARE, SEED)[0][:5].numpy()]
+    assert kept_from(card(x), x, "e")[1].tolist() == left[5:].tolist()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from naysay import features, transition
+from naysay.augmentation import neighbors_for
 from naysay.cli import app
 from naysay.learning import Config
 
@@ -217,7 +218,9 @@ def test_labels_that_favour_a_class_are_put_right_by_class_shares(place, tmp_pat
     write_csv(tmp_path / "shares.csv", [["class", "share"], *counts])
     right = {}
     for known in ("unknown", "even", tmp_path / "shares.csv"):
-        naysay("augment", data, "--label", "no", "--class-shares", known, "--out", tmp_path / "z.npz", "--force")
+        how = ("--label", "no", "--class-shares", known, "--out", tmp_path / "z.npz", "--force", "--json")
+        told = json.loads(naysay("augment", data, *how).stdout)
+        assert told["neighbours"] == neighbors_for("dms", len(y), 3, shares_known=known != "unknown")
         right[str(known)] = (np.load(tmp_path / "z.npz")["labels"].argmin(1) == y).mean()
     assert right["even"] > right["unknown"] + 0.1
     assert right[str(tmp_path / "shares.csv")] > right["unknown"] + 0.1

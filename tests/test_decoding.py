@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from naysay import datasets, labels, metrics, selection, shares, transition
-from naysay.decoding import NeighborDecoder, choose_k, local_distribution
+from naysay.decoding import NeighborDecoder, choose_k, local_distribution, pick
 from naysay.errors import InputError
 
 K = 4
@@ -101,6 +101,11 @@ def test_a_number_of_neighbours_is_judged_by_what_its_decoder_predicts_ties_and_
         judge = transition.popularity(comp) if known else None
         expected = selection.ure_accuracy(decoder.predict(x[held]), comp[held], judge)
         assert torch.equal(estimates[k].rows, expected.rows), k
+
+
+def test_what_decides_a_tie_never_brings_in_another_class():
+    low = torch.tensor([[-torch.inf, -torch.inf, 5.0]])
+    assert pick(torch.tensor([[0.0, 0.0, -1.0]]), lambda rows: low, lambda rows: -low.abs()).item() in (0, 1)
 
 
 def test_the_last_ties_fall_to_the_more_common_class_and_then_to_the_seed():

@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from naysay import datasets, labels, losses, selection, transition
+from naysay import datasets, labels, losses, neighbors, selection, transition
+from naysay.augmentation import neighbors_for
 from naysay.errors import InputError
 from naysay.estimators import ComplementaryClassifier, ComplementaryKNeighbors, LabelAugmenter
 from naysay.estimators.encoding import encode
@@ -489,3 +490,22 @@ print(seconds, sorted(name for name in new if name.startswith("sklearn.")))"""
     seconds, more = done.stdout.split(" ", 1)
     assert float(seconds) < 0.5  # 0.2 on two busy cores
     assert more.strip() == "[]"  # forests, pipelines and the like are loaded when they are first used
+
+
+@pytest.mark.parametrize("name", ["ComplementaryClassifier", "LabelAugmenter"])
+def test_estimators_ask_more_neighbours_where_class_shares_put_labels_right(digits, monkeypatch, name):
+    asked, build = [], neighbors.build
+
+    def spy(*given, **how):
+        asked.append(build(*given, **how))
+        return asked[-1]
+
+    monkeypatch.setattr(neighbors, "build", spy)
+    X, y = digits[0], digits[1]
+    for known in (None, "even"):
+        model = LabelAugmenter(class_shares=known)
+        if name == "ComplementaryClassifier":
+            model = ComplementaryClassifier(model="mlp", scheme="dms", class_shares=known, epochs=1)
+        model.fit(X, y)
+    shared = [graph.k for graph in asked if graph.k != 20]  # 20 tell first what labels mean (`meaning`)
+    assert shared == [neighbors_for("dms", len(X), 10, shares_known=k) for k in (False, True)]

@@ -2,8 +2,8 @@
 
     python tools/merge_records.py FOLDER [--results results]
 
-A record replaces those of its own key and of every key that its run had before a repair. Then write the page anew
-(`python -m reproduction write`).
+A record replaces those of its own key and of every key that its run had before; one of before a repair does not come
+into the place of a later one. Then write the page anew (`python -m reproduction write`).
 """
 
 import argparse
@@ -24,11 +24,16 @@ def main():
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     asked = parser.parse_args()
     for path in sorted(asked.folder.glob("*.jsonl")):
-        new = {record["key"]: record for record in Ledger(path).read() if "failed" not in record}
-        replaced = {key for one in new.values() for key in Wanted(one["experiment"], "", one["values"]).keys}
         target = asked.results / path.name
-        old = list(Ledger(target).read())
-        kept = [record for record in old if record["key"] not in replaced]
+        came, old = ([one for one in Ledger(of).read() if "failed" not in one] for of in (path, target))
+        there, new, replaced = {one["key"] for one in (*came, *old)}, {}, set()
+        for record in came:
+            keys = list(Wanted(record["experiment"], "", record["values"]).keys)  # newest first
+            at = keys.index(record["key"])
+            if not there & set(keys[:at]):
+                new[record["key"]] = record
+                replaced |= set(keys[at:])
+        kept = [record for record in Ledger(target).read() if record["key"] not in replaced]
         rewrite(target, [*kept, *new.values()])
         print(f"{target}: {len(new)} put in, {len(old) - len(kept)} taken out, {len(kept)} kept")
 

@@ -46,7 +46,7 @@ def pick(scores: Tensor, *others: Callable[[Tensor], Tensor]) -> Tensor:
     for other in others:
         rows = (best.sum(1) > 1).nonzero()[:, 0]
         if len(rows):
-            best[rows] = _equals(torch.where(best[rows], other(rows).to(scores), -torch.inf))
+            best[rows] &= _equals(torch.where(best[rows], other(rows).to(scores), -torch.inf))
     return best.int().argmax(1)
 
 

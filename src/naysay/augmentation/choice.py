@@ -26,7 +26,7 @@ from torch import Tensor
 
 from naysay import selection, shares, transition
 from naysay.augmentation.propagation import propagate
-from naysay.augmentation.schemes import BY_ANGLE, Sharing
+from naysay.augmentation.schemes import BY_ANGLE, Sharing, neighbors_for
 from naysay.augmentation.weights import auto_gamma
 from naysay.neighbors import Graph, build
 from naysay.seeds import stream
@@ -223,11 +223,14 @@ def foresight(
 
     Of spaces for the same labels (n, K) the one with the least loss shares them best. None where labels are too few to
     hide any. It is told by at most SAMPLE rows, and by about as many hidden labels as `judges` says. evener: the part
-    that is taken of the gamma that distances call for.
+    that is taken of the gamma that distances call for. n_neighbors None is the root of a class here, with class shares
+    too: so the recipes that ask share labels themselves, and their records do.
     """
     rows, hidden = hide_some(given, seed, judges)
     if rows is not None:
         features, given = features[rows], given[rows]
+    if sharing.n_neighbors is None:
+        sharing = replace(sharing, n_neighbors=neighbors_for(sharing.scheme, *given.shape))
     sharing = sharing.within(*given.shape)
     graph = build(features, sharing.neighbors(*given.shape), sharing.method, sharing.metric)
     gamma = evener * sharing.gamma_for(graph)

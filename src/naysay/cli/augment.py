@@ -128,7 +128,7 @@ def augment(
         probe(out, len(given.comp) * (20 * len(given.classes) + 40))  # digits of a number, letters of an id
         near = find_space(given.items.x, space, encoder, columns=given.items.features)
         known = o.class_shares(class_shares, given.classes)
-        sharing = replace(sharing.within(*given.comp.shape), metric=near.metric, class_shares=known)
+        sharing = replace(sharing, metric=near.metric, class_shares=known).within(*given.comp.shape)
         shared, report = share(near.features, given.comp.numpy(), sharing)
         ids, names = given.items.ids, np.array(given.classes)
         if out.suffix.lower() == ".npz":

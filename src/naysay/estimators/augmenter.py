@@ -58,7 +58,7 @@ class LabelAugmenter(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         comp, self.classes_ = encode_for(X, y, self.classes)
         known = shares_of(self.classes_, self.class_shares)
-        sharing = replace(self._sharing().within(*comp.shape), class_shares=known)
+        sharing = replace(self._sharing(), class_shares=known).within(*comp.shape)
         found = read_space(X, comp, sharing)
         self.n_neighbors_, self.alpha_ = found.graph.k, found.alpha
         self.gamma_, self.whiten_ = found.sharing.gamma_for(found.graph), found.whiten

@@ -236,8 +236,9 @@ class ComplementaryClassifier(Complementary):
         """The labels after sharing, and the T by which those come about: corrected ones are uniform."""
         corrected = None if self.class_shares is None else T
         given = {name: getattr(self, name) for name in ("scheme", "alpha") if getattr(self, name) is not None}
-        sharing = Sharing(n_neighbors=self.n_neighbors, gamma=self.gamma, **given).within(*comp.shape)
-        sharing = replace(sharing, class_shares=shares_of(self.classes_, self.class_shares), transition=corrected)
+        known = shares_of(self.classes_, self.class_shares)
+        sharing = Sharing(n_neighbors=self.n_neighbors, gamma=self.gamma, class_shares=known, **given)
+        sharing = replace(sharing.within(*comp.shape), transition=corrected)
         if not sharing.total:
             return comp, T
         space = self._space(X)

@@ -5,6 +5,7 @@ says what it has seen: `pixels` is the fingerprint of all images of the data, an
 part, the share and the seed that draw these again, how many they are, and their own fingerprint.
 """
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,7 +43,8 @@ def account(images: Tensor, share: float | None, seed: int) -> dict[str, Any]:
 
 def kept_from(card: Mapping[str, Any], images: Any, name: str) -> tuple[str, Tensor]:
     """What the encoder of this card, in the file `name`, was pretrained on beside these images (n, H, W[, C]): THESE,
-    OTHERS, or UNKNOWN, as of older cards; and the numbers of those of them that were left out.
+    OTHERS, or UNKNOWN, as of older cards; and the numbers of those of them that were left out and that it has not seen
+    in a copy either.
     """
     nothing = torch.empty(0, dtype=torch.long)
     if "pixels" not in card:
@@ -56,4 +58,15 @@ def kept_from(card: Mapping[str, Any], images: Any, name: str) -> tuple[str, Ten
         left, expected = leave_out(len(images), told["share"], told["seed"])[1], told["pixels"]
     if fingerprint(images[left]) != expected:
         raise InputError(f"the images that {name} was kept from are not those that its card draws. {again}")
-    return THESE, left
+    return THESE, _without_copies(images, left)
+
+
+def _without_copies(images: Tensor, left: Tensor) -> Tensor:
+    """The numbers `left` less those of images that are among the others, too, pixel for pixel."""
+    out = set(left.tolist())
+    seen = {_digest(images[i]) for i in range(len(images)) if i not in out}
+    return torch.tensor([i for i in left.tolist() if _digest(images[i]) not in seen], dtype=torch.long)
+
+
+def _digest(image: Tensor) -> bytes:
+    return hashlib.blake2b(image.numpy().tobytes(), digest_size=16).digest()

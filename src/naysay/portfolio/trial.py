@@ -141,7 +141,8 @@ def fit(
 def judge_apart(
     found: Found, x: Any, comp: Tensor, rows: Tensor, held: Tensor, seed: int, tell: Tell = lambda text: None
 ) -> Found:
-    """What `fit` found on `rows` of x, judged by the labels of the rows `held`, which had no part in it.
+    """What `fit` found on `rows` of x, judged by the labels of the rows `held`, which had no part in it (but in a T
+    that all labels told, as assume="estimated" has it).
 
     The parts of its mixture are then trained once more, on all rows; their weights and factors stay.
     """

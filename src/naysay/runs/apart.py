@@ -32,7 +32,8 @@ def part_by_encoders(data: Labelled, settings: Settings) -> tuple[str, tuple[Ten
         return min((saw for saw, _ in found.values()), key=[THESE, UNKNOWN, OTHERS].index), None
     for path, (saw, left) in found.items():
         if not len(left):
-            why = {THESE: "left none of these images out", OTHERS: "was pretrained on other images than these"}
+            others = "was not pretrained on exactly these images, in this order"
+            why = {THESE: "left none of these images out, copies of others aside", OTHERS: others}
             does = why.get(saw, "has a card that does not say which images it was pretrained on")
             raise InputError(f"apart=True judges by images that the encoder left out, and {path} {does}. {WAY_OUT}")
     by_all = reduce(np.intersect1d, (left.numpy() for _, left in found.values()))
@@ -40,6 +41,9 @@ def part_by_encoders(data: Labelled, settings: Settings) -> tuple[str, tuple[Ten
     if len(held) < FEWEST:
         few = f"of the {len(by_all)} images that {Path(settings.encoders[0]).name} left out {len(held)} have labels"
         raise InputError(f"{few}, and apart=True needs {FEWEST} to judge by. Label more of them, or leave it out.")
+    if not bool(data.comp[rows].any()):
+        none = f"only images that {Path(settings.encoders[0]).name} left out have labels"
+        raise InputError(f"{none}, and apart=True trains on the others. Label some of those, or leave it out.")
     return UNSEEN, (rows, held)
 
 

@@ -19,7 +19,7 @@ from naysay.words import count, joined, percent, with_error
 SAW = {
     UNSEEN: "The encoder had not seen the images that judged.",
     THESE: (
-        "The encoder had seen the images that judged, so that the estimate may be too high (by 2 to 3.5 points, as an "
+        "The encoder had seen images that judged, so that the estimate may be too high (by 2 to 3.5 points, as an "
         "audit found on decoding); apart=True avoids it, with an encoder pretrained with leave_out=0.1."
     ),
     OTHERS: "The encoder was pretrained on other data; if these images were among it, the estimate is too high.",

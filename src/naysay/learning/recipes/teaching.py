@@ -310,6 +310,7 @@ class Teaching(Plain):
         with warnings.catch_warnings():
             # gamma is 1, the paper's setting for unit vectors: that it weighs neighbours almost alike is wanted here
             warnings.filterwarnings("ignore", message="gamma=1 does not suit")
+            # without the shares, which come after: with as many neighbours as `foresight` asks
             Z = naysay.augment(space, self.comp, "dms", n_neighbors=None).to(self.x.device)
         return shares.find(Z, self.comp, self.class_shares, self.T).posterior(Z)
 
