@@ -25,15 +25,15 @@ def main():
     asked = parser.parse_args()
     for path in sorted(asked.folder.glob("*.jsonl")):
         target = asked.results / path.name
-        came, old = ([one for one in Ledger(of).read() if "failed" not in one] for of in (path, target))
-        there, new, replaced = {one["key"] for one in (*came, *old)}, {}, set()
+        came, old = ([one for one in Ledger(path).read() if "failed" not in one], list(Ledger(target).read()))
+        there, new, replaced = {one["key"] for one in (*came, *old) if "failed" not in one}, {}, set()
         for record in came:
             keys = list(Wanted(record["experiment"], "", record["values"]).keys)  # newest first
             at = keys.index(record["key"])
             if not there & set(keys[:at]):
                 new[record["key"]] = record
                 replaced |= set(keys[at:])
-        kept = [record for record in Ledger(target).read() if record["key"] not in replaced]
+        kept = [record for record in old if record["key"] not in replaced]
         rewrite(target, [*kept, *new.values()])
         print(f"{target}: {len(new)} put in, {len(old) - len(kept)} taken out, {len(kept)} kept")
 
