@@ -3,8 +3,9 @@
 The published means are of five runs. The standard error of the difference takes the sd of either side, and where one
 has none (a single run of ours, a number of theirs without ±) the other's for both: se = sqrt(sd²/n + sd²/5). A cell is
 "on" the paper within two standard errors, or, where neither side has an sd, within one point (below ten percent: within
-a tenth of the published value); else "below" or "above" it. Over all cells of a table the paper claims an order: many
-rounds beat one, and one beats none; a pair says something of it where its difference exceeds two standard errors.
+a tenth of the published value); else "below" or "above" it. Over all cells of a table the paper claims two orders: many
+rounds beat one, and one beats none; and weights by distance beat weights by rank. A pair says something of it where its
+difference exceeds two standard errors. Of its figures on sharing efficiency it says that accuracy follows it on a line.
 """
 
 import functools
@@ -27,8 +28,11 @@ ROUNDED = 0.0005  # of a goal, which is given in tenths of a percent
 EXACT = 1e-9  # what float arithmetic may add to a difference that is just within the bound
 
 ACCURACIES = ("test_accuracy", "best_test_accuracy")  # the figures that the order is about
-# each scheme and the one that it should beat
-ORDER = (("rss", "none"), ("rms", "rss"), ("dss", "none"), ("dms", "dss"))
+# what the paper says of schemes: each and the one that it should beat
+ORDERS = {
+    "multi-step over single-step over none": (("rss", "none"), ("rms", "rss"), ("dss", "none"), ("dms", "dss")),
+    "by distance over by rank": (("dss", "rss"), ("dms", "rms")),
+}
 
 OURS = (
     "Ours is mean ± sd (n seeds), in percent; of a grid, each seed's setting is chosen by complementary labels alone."
@@ -168,21 +172,39 @@ class Pair:
         return f"{self.row}: {higher} is not over {lower}{mixed}"
 
 
-def orders(cells: Sequence[Cell]) -> tuple[list[Pair], int]:
-    """Every pair of recorded cells that the paper orders, alike but for the scheme, and how many lack a record."""
+def pairs(cells: Sequence[Cell], order: str) -> tuple[list[Pair], int]:
+    """Every pair of recorded cells alike but for the scheme that is in one of ORDERS, and how many lack a record."""
     rows: dict[str, dict[str, Cell]] = {}
     for cell in cells:
         if "scheme" in cell.place and cell.figure in ACCURACIES:
             row = words.place(cell.place, [name for name in cell.place if name != "scheme"])
             rows.setdefault(row, {})[str(cell.place["scheme"])] = cell
-    pairs = [
+    found = [
         Pair(row, schemes[better], schemes[worse])
         for row, schemes in rows.items()
-        for better, worse in ORDER
+        for better, worse in ORDERS[order]
         if better in schemes and worse in schemes
     ]
-    known = [pair for pair in pairs if pair.better.n and pair.worse.n]
-    return known, len(pairs) - len(known)
+    known = [pair for pair in found if pair.better.n and pair.worse.n]
+    return known, len(found) - len(known)
+
+
+def correlations(cells: Sequence[Cell], x: str) -> dict[tuple[str, str], tuple[float, int]]:
+    """Of each loss and other figure of the cells Pearson's correlation with the figure x, run by run, and of how many.
+
+    Of less than three runs, or of runs that are all alike, there is none.
+    """
+    runs: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for cell in cells:
+        for record in cell.standing.chosen if cell.figure != x else ():
+            both = [record["figures"].get(name) for name in (x, cell.figure)]
+            if None not in both:
+                runs.setdefault((str(record["values"]["loss"]), cell.figure), []).append((both[0], both[1]))
+    return {
+        of: (statistics.correlation(*zip(*points, strict=True)), len(points))
+        for of, points in runs.items()
+        if len(points) > 2 and all(len(set(side)) > 1 for side in zip(*points, strict=True))
+    }
 
 
 def landed(cells: Sequence[Cell]) -> str:

@@ -1,11 +1,13 @@
 """Pictures as PNG, by matplotlib: 1600 pixels wide, in the report's colours, with a shape beside every colour."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from naysay.errors import InputError
+from reproduction import words
 from reproduction.cells import Cell
 from reproduction.pictures import Dots, Line, Panel, Plot
 from reproduction.spec import Spec
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 Style = dict[str, Any]  # keywords of an artist
 
 DPI, INCHES = 160, 10.0  # 1600 pixels
+TITLE, NOTE = 100, 150  # letters of a title and of a panel's note, of one panel, that this width has room for
 # the light palette of report/assets/report.css
 COLOURS = ("#4966ce", "#e15d21", "#1b956a", "#944196", "#6e551a", "#269add", "#690d11", "#38515f", "#181e88", "#d563af")
 INK, SOFT, RULE, PAPER = "#1d1f23", "#5c6069", "#e3e3de", "#fdfdfb"
@@ -68,17 +71,18 @@ def _plot(spec: Spec, plot: Plot) -> "Figure":
     below = 0.21 * math.ceil(len(named) / 3) + 0.45
     figure, grid = _canvas(spec, rows, columns, rows * 3.6 + 0.9 + below, below, plot.spread)
     for axes, panel in zip(grid, plot.panels, strict=False):
-        _panel(axes, panel, plot, named)
+        _panel(axes, panel, plot, named, columns)
     for axes in grid[len(plot.panels) :]:
         axes.set_visible(False)
     _legend(figure, grid, 3)
     return figure
 
 
-def _panel(axes: "Axes", panel: Panel, plot: Plot, named: Sequence[str]) -> None:
-    axes.set_title(panel.title, pad=16)
+def _panel(axes: "Axes", panel: Panel, plot: Plot, named: Sequence[str], columns: int) -> None:
+    notes = textwrap.wrap(panel.note, NOTE // columns)
+    axes.set_title(panel.title, pad=6 + 10 * len(notes))
     where: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
-    axes.annotate(panel.note, (0, 1), (0, 4), fontsize=7.5, color=SOFT, **where)
+    axes.annotate("\n".join(notes), (0, 1), (0, 4), fontsize=7.5, color=SOFT, **where)
     axes.set(xlabel=plot.x_name, ylabel=panel.y_name)
     if plot.log_y:
         axes.set_yscale("log")
@@ -96,7 +100,9 @@ def _line(axes: "Axes", line: Line, plot: Plot, number: int) -> None:
     colour, shape = COLOURS[number % len(COLOURS)], SHAPES[number % len(SHAPES)]
     many = len(line.x) > 20
     dash = DASHES[number % len(DASHES)] if plot.joined else "none"
-    marks: Style = {"marker": "none" if many else shape, "markersize": 5.5}
+    marks: Style = {"marker": "none" if many else shape, "markersize": 5.5, "markerfacecolor": colour}
+    if not line.whole:
+        marks["markerfacecolor"] = PAPER
     axes.plot(line.x, line.y, linestyle=dash, linewidth=1.8, color=colour, alpha=0.9, label=line.name, **marks)
     if list(line.low) != list(line.high):
         if many:
@@ -126,7 +132,8 @@ def _dots(spec: Spec, dots: Dots) -> "Figure":
 def _dot_panel(axes: "Axes", title: str, cells: Sequence[tuple[str, Cell]]) -> None:
     axes.set_title(title)
     axes.set_yticks(range(len(cells)), [name for name, _ in cells], color=INK, fontsize=8.5)
-    axes.set(xlabel="%", ylim=(len(cells) - 0.4, -0.6))
+    figures = {words.figure(cell.figure) for _, cell in cells}
+    axes.set(xlabel=", ".join([*figures, "%"]) if len(figures) == 1 else "%", ylim=(len(cells) - 0.4, -0.6))
     axes.grid(axis="y", visible=False)
     for at, (_, cell) in enumerate(cells):
         if cell.published is not None:
@@ -149,7 +156,7 @@ def _canvas(spec: Spec, rows: int, columns: int, height: float, below: float, sp
 
     layout = ConstrainedLayoutEngine(rect=(0.005, below / height, 0.99, 1 - below / height), h_pad=0.08, wspace=0.06)
     figure = Figure(figsize=(INCHES, round(height * DPI) / DPI), dpi=DPI, layout=layout)
-    figure.suptitle(spec.title, x=0.012, ha="left", fontsize=12, fontweight="bold")
+    figure.suptitle("\n".join(textwrap.wrap(spec.title, TITLE)), x=0.012, ha="left", fontsize=12, fontweight="bold")
     figure.text(0.5, 0.06 / height, f"bands and whiskers: {spread}", ha="center", fontsize=7.5, color=SOFT)
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from naysay import files
 from reproduction import beside, words
-from reproduction.cells import COMPARED, ERRORS, OURS, Cell, cells, landed, orders
+from reproduction.cells import COMPARED, ERRORS, ORDERS, OURS, Cell, cells, correlations, landed, pairs
 from reproduction.drawing import draw
 from reproduction.pictures import picture
 from reproduction.provenance import provenance
@@ -20,6 +20,7 @@ from reproduction.spec import NAMES, Spec, get
 from reproduction.standing import Record
 from reproduction.table import absent, cuts, head, lines, sections
 
+OF_OURS = "ours: "  # in an origin, before what is not the paper's
 REMARKS = Path(__file__).parent / "remarks.toml"
 TOP = f"""\
 # The paper, reproduced
@@ -100,12 +101,23 @@ def _landing(spec: Spec, its: Sequence[Cell]) -> list[str]:
     where = [f"Where we land: {landed(its)}."] if any(cell.verdict for cell in its) else []
     without = [f"No record yet: {'; '.join(missing)}."] if missing else []
     source = [f"{'Goals' if theirs.goal else 'Published values'}: {theirs.source}."] if theirs.source else []
-    return [*where, *_order(its), *without, *source, *([theirs.note] if theirs.note else [])]
+    claims = [line for order in ORDERS for line in _order(its, order)] + _on_a_line(spec, its)
+    return [*where, *claims, *without, *source, *([theirs.note] if theirs.note else [])]
 
 
-def _order(its: Sequence[Cell]) -> list[str]:
-    """Whether multi-step beats single-step and single-step none where they are told apart, with every exception."""
-    known, unknown = orders(its)
+def _on_a_line(spec: Spec, its: Sequence[Cell]) -> list[str]:
+    """How nearly the figures lie on a line over that on the x axis, which the paper says they do."""
+    x = spec.show.get("x", "")
+    told = [
+        f"{words.value('loss', loss)}, {words.figure(figure)}: {r:.3f} ({n} runs)"
+        for (loss, figure), (r, n) in (correlations(its, x) if x in words.FIGURES else {}).items()
+    ]
+    return [f"Correlation with {words.figure(x)}: {'; '.join(told)}."] if told else []
+
+
+def _order(its: Sequence[Cell], order: str) -> list[str]:
+    """Whether the order holds where schemes are told apart, with every exception."""
+    known, unknown = pairs(its, order)
     if not known:
         return []
     told_apart = [pair for pair in known if pair.holds is not None]
@@ -115,14 +127,14 @@ def _order(its: Sequence[Cell]) -> list[str]:
     others = [f"{len(known) - len(told_apart)} not told apart"] if len(told_apart) < len(known) else []
     others += [f"{unknown} without a record"] if unknown else []
     parts = [*([holds] if told_apart else []), *others]
-    told = f"Order, multi-step over single-step over none: {'; '.join(parts)} (error: {ERRORS:.0f} se)."
+    told = f"Order, {order}: {'; '.join(parts)} (error: {ERRORS:.0f} se)."
     return [told, *(f"Exception: {pair}." for pair in broken)]
 
 
 def _origin(spec: Spec, records: Sequence[Record]) -> list[str]:
     found = provenance(spec, records)
     made, data, commands = found.runs(), found.data(), "; ".join(f"`{command}`" for command in found.commands())
-    why = {name: origin.removeprefix("ours: ") for name, origin in spec.origin.items() if origin.startswith("ours: ")}
+    why = {name: origin.partition(OF_OURS)[2] for name, origin in spec.origin.items() if OF_OURS in origin}
     ours = [f"{name} ({reason})" for name, reason in why.items()]
     return [
         *([f"Runs: {'; '.join(made)}."] if made else []),

@@ -5,7 +5,7 @@ spec.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reproduction import words
@@ -18,7 +18,10 @@ from reproduction.values import Value
 
 @dataclass(frozen=True)
 class Line:
-    """A series: y over x, from `low` to `high` the spread over several seeds, and `paper`, a published (x, y)."""
+    """A series: y over x, from `low` to `high` the spread over several seeds, and `paper`, a published (x, y).
+
+    whole: no run of it was cut short.
+    """
 
     name: str
     x: Sequence[float]
@@ -26,6 +29,7 @@ class Line:
     low: Sequence[float]
     high: Sequence[float]
     paper: tuple[float, float] | None = None
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,8 @@ def _by_value(spec: Spec, cells: Sequence[Cell]) -> Plot:
     for title, both in _grouped(cells, spec.show["panels"]).items():
         for figure in spec.show["figures"]:
             group = [cell for cell in both if cell.figure == figure]
-            lines = [
-                _line(name, series, [float(cell.place[x]) for cell in series])
-                for name, series in _grouped(group, spec.show["series"]).items()
-            ]
+            at = {_id(cell): float(cell.place[x]) for cell in group}
+            lines = _lines(group, spec.show["series"], at)
             panels.append(Panel(title, f"{words.figure(figure)}, %", lines, _note(group)))
     across, near = len(spec.show["figures"]), x == "n_neighbors"
     columns = across if across > 1 else 3
@@ -125,10 +127,7 @@ def _by_figure(spec: Spec, cells: Sequence[Cell]) -> Plot:
     panels = []
     for figure in spec.show["figures"]:
         group = [cell for cell in cells if cell.figure == figure and _id(cell) in across]
-        lines = [
-            _line(name, series, [across[_id(cell)] for cell in series])
-            for name, series in _grouped(group, spec.show["series"]).items()
-        ]
+        lines = _lines(group, spec.show["series"], across)
         panels.append(Panel(words.figure(figure), f"{words.figure(figure)}, %", lines, _note(group)))
     return Plot(f"{words.figure(spec.show['x'])}, %", panels, joined=False, spread="one sd over seeds")
 
@@ -138,11 +137,21 @@ def _id(cell: Cell) -> tuple[tuple[str, Value], ...]:
     return tuple(cell.place.items())
 
 
-def _line(name: str, series: Sequence[Cell], x: Sequence[float]) -> Line:
-    points = sorted((at, 100 * (cell.mean or 0.0), 100 * (cell.sd or 0.0)) for at, cell in zip(x, series, strict=True))
+def _lines(cells: Sequence[Cell], by: Sequence[str], at: Mapping[tuple[tuple[str, Value], ...], float]) -> list[Line]:
+    """A line for each series over where its cells are `at`, and one of its own for what was cut short in it."""
+    lines = []
+    for name, series in _grouped(cells, by).items():
+        for whole in (True, False):
+            some = [cell for cell in series if (cell.standing.kind != "quick") == whole]
+            lines += [_line(name if whole else f"{name}, quick", some, at, whole)] if some else []
+    return lines
+
+
+def _line(name: str, series: Sequence[Cell], where: Mapping[tuple[tuple[str, Value], ...], float], whole: bool) -> Line:
+    points = sorted((where[_id(cell)], 100 * (cell.mean or 0.0), 100 * (cell.sd or 0.0)) for cell in series)
     at, means, sds = ([point[part] for point in points] for part in range(3))
     both = list(zip(means, sds, strict=True))
-    return Line(name, at, means, [mean - sd for mean, sd in both], [mean + sd for mean, sd in both])
+    return Line(name, at, means, [mean - sd for mean, sd in both], [mean + sd for mean, sd in both], whole=whole)
 
 
 def _grouped(cells: Sequence[Cell], by: Sequence[str]) -> dict[str, list[Cell]]:
@@ -161,4 +170,4 @@ def _note(cells: Sequence[Cell]) -> str:
     kinds = list(dict.fromkeys(said))
     marks = ["simulated labels"] if any(cell.simulated for cell in cells) else []
     marks += ["stale records"] if any(cell.standing.stale for cell in cells) else []
-    return "; ".join([*kinds[:2], *marks]) + (" …" if len(kinds) > 2 else "")
+    return "; ".join([*kinds, *marks])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reproduction.spec import Spec, Wanted, plans
 from reproduction.standing import Record, by_run
-from reproduction.values import Value, written
+from reproduction.values import written
 from reproduction.words import COMMAND, duration
 
 
@@ -50,14 +50,10 @@ class Provenance:
         by_quick = {run.key for run in self.quick if run.values["dataset"] in shortened} & keys
         found = []
         for flag, runs, made in (("", self.full, keys - by_quick), (" --quick", self.quick, by_quick)):
-            new = [run for run in runs if run.key in made]
-            parts: dict[str, list[str]] = {}
-            for name in dict.fromkeys(run.values["dataset"] for run in new):
-                parts.setdefault(_only(_of(new, name), _of(runs, name)), []).append(str(name))
-            everywhere = {run.values["dataset"] for run in runs}
-            for rest, datasets in parts.items():
-                only = f" --only dataset={','.join(datasets)}" if len(datasets) < len(everywhere) else ""
-                found.append(f"{COMMAND} run {self.spec.name}{flag}{only}{rest}")
+            asked = {run.key: {name: written(value) for name, value in run.said.items()} for run in runs}
+            done = [said for key, said in asked.items() if key in made]
+            parts = _parts(done, list(asked.values()))
+            found += [f"{COMMAND} run {self.spec.name}{flag}{_as_options(part)}" for part in parts]
         return found or [f"{COMMAND} run {self.spec.name}{flag}" for flag in ("", " --quick")]
 
     def _succeeded(self) -> dict[str, Record]:
@@ -76,15 +72,64 @@ def provenance(spec: Spec, records: Iterable[Record]) -> Provenance:
     return Provenance(spec, by_run([*full, *quick], records), full, quick)
 
 
-def _of(runs: Sequence[Wanted], dataset: Value) -> list[Wanted]:
-    return [run for run in runs if run.values["dataset"] == dataset]
+# what a reader asks for first
+TELLING = (
+    *("experiment", "dataset", "model", "optimizer", "loss", "scheme", "inputs", "fine_tune"),
+    *("n_train", "n_neighbors", "seed"),
+)
+Said = Mapping[str, str]  # what a run can be asked for by, as text
+Part = Mapping[str, Sequence[str]]  # of some runs: values by name, as --only has them
 
 
-def _only(done: Sequence[Wanted], runs: Sequence[Wanted]) -> str:
-    """The options that leave those of `runs` that were done: the forms of each value that takes fewer among them."""
-    options = ""
-    for name in dict.fromkeys(name for run in runs for name in run.said):
-        here, there = ([written(run.said[name]) for run in part if name in run.said] for part in (done, runs))
-        if here and set(here) != set(there):
-            options += f" --only {name}={','.join(dict.fromkeys(here))}"
-    return options
+def _parts(done: Sequence[Said], runs: Sequence[Said]) -> list[Part]:
+    """Parts of `runs` that hold all that were done, and others only where no values tell them apart."""
+    if not done:
+        return []
+    part = _around(done, runs)
+    if sum(_holds(part, run) for run in runs) == len(done):
+        return [part]
+    apart = [split for name in _names(done) if len(split := _alike(done, name)) > 1]
+    if not apart:
+        return [part]
+    return [smaller for alike in min(apart, key=len) for smaller in _parts(alike, runs)]
+
+
+def _around(done: Sequence[Said], runs: Sequence[Said]) -> Part:
+    """The values of those that were done, without any that says nothing of `runs` that the others do not."""
+    part = {name: here for name in _names(done) if (here := _forms(done, name)) != _forms(runs, name)}
+    part |= {name: _forms(done, name) for name in _names(done) if any(name not in run for run in runs)}
+    held = [run for run in runs if _holds(part, run)]
+    for name in sorted(part, key=lambda name: name in TELLING):
+        less = {other: forms for other, forms in part.items() if other != name}
+        if sum(_holds(less, run) for run in runs) == len(held):
+            part = less
+    return {name: part[name] for name in (*TELLING, *part) if name in part}
+
+
+def _names(runs: Sequence[Said]) -> list[str]:
+    """What every one of the runs says."""
+    return [name for name in runs[0] if all(name in run for run in runs)]
+
+
+def _forms(runs: Sequence[Said], name: str) -> list[str]:
+    return list(dict.fromkeys(run[name] for run in runs if name in run))
+
+
+def _alike(done: Sequence[Said], name: str) -> list[list[Said]]:
+    """The runs by their value of that name, those together for which all else is the same."""
+    by_form: dict[str, list[Said]] = {}
+    for run in done:
+        by_form.setdefault(run[name], []).append(run)
+    together: dict[frozenset[frozenset[tuple[str, str]]], list[Said]] = {}
+    for runs in by_form.values():
+        rest = frozenset(frozenset((other, said) for other, said in run.items() if other != name) for run in runs)
+        together.setdefault(rest, []).extend(runs)
+    return list(together.values())
+
+
+def _holds(part: Part, run: Said) -> bool:
+    return all(run.get(name) in forms for name, forms in part.items())
+
+
+def _as_options(part: Part) -> str:
+    return "".join(f" --only {name}={','.join(forms)}" for name, forms in part.items())

@@ -51,8 +51,9 @@ def standings(spec: Spec, records: Iterable[Record]) -> list[Standing]:
     told, (full_runs, quick_runs) = names(spec), plans(spec)
     by_key = by_run([*full_runs, *quick_runs], records)
     full, quick = _by_place(told, full_runs), _by_place(told, quick_runs)
+    newest = _newest_encoders(by_key.values())
     return [
-        _standing(spec, dict(place), full.get(place, []), quick.get(place, []), by_key)
+        _standing(spec, dict(place), full.get(place, []), quick.get(place, []), by_key, newest)
         for place in dict.fromkeys([*full, *quick])
     ]
 
@@ -83,7 +84,12 @@ def _by_place(told: Sequence[str], runs: Sequence[Wanted]) -> dict[tuple[tuple[s
 
 
 def _standing(
-    spec: Spec, place: Mapping[str, Value], full: list[Wanted], quick: list[Wanted], by_key: Mapping[str, Record]
+    spec: Spec,
+    place: Mapping[str, Value],
+    full: list[Wanted],
+    quick: list[Wanted],
+    by_key: Mapping[str, Record],
+    newest: Mapping[str, str],
 ) -> Standing:
     there = {run.key: by_key[run.key] for run in [*full, *quick] if run.key in by_key}
     succeeded = {key for key, record in there.items() if "failed" not in record}
@@ -97,7 +103,7 @@ def _standing(
     chosen = _choose(spec, used, by_key)
     wrong = dict.fromkeys(text for run in chosen for text in stale(run, by_key[run.key]))
     records = tuple(by_key[run.key] for run in chosen)
-    cut = [_cut(full, plan, used, _over(spec)), _mixed(records)]
+    cut = [_cut(full, plan, used, _over(spec)), _other_encoders(records, newest)]
     return Standing(place, kind, ", ".join(filter(None, cut)), failed, records, tuple(wrong))
 
 
@@ -135,10 +141,21 @@ def _cut(full: list[Wanted], plan: list[Wanted], used: list[Wanted], over: Seque
     return ", ".join(said)
 
 
-def _mixed(records: Sequence[Record]) -> str:
-    """In words that not all of the records have the same encoder: it is not in a run's key."""
+def _newest_encoders(records: Iterable[Record]) -> dict[str, str]:
+    """By data set the hash of the encoder that the newest of the records was made with."""
+    with_one = [record for record in records if record.get("encoder")]
+    with_one.sort(key=lambda record: str(record["environment"]["started"]))
+    return {record["data"]["name"]: record["encoder"]["hash"] for record in with_one}
+
+
+def _other_encoders(records: Sequence[Record], newest: Mapping[str, str]) -> str:
+    """In words that some or all records have another encoder than the newest beside them: it is not in a run's key."""
+    others = [record for record in records if record.get("encoder")]
+    others = [record for record in others if record["encoder"]["hash"] != newest[record["data"]["name"]]]
+    if not others:
+        return ""
     encoders = {record["encoder"]["hash"] for record in records if record.get("encoder")}
-    return f"{len(encoders)} encoders" if len(encoders) > 1 else ""
+    return f"{len(encoders)} encoders" if len(encoders) > 1 else "an earlier encoder"
 
 
 def _by_seed(runs: Sequence[Wanted]) -> dict[Value, list[Wanted]]:

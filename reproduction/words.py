@@ -31,7 +31,7 @@ CORRECTIONS = {
     "even": "even shares",
     "popularity": "popularity T + even shares",
     "estimated": "estimated T + even shares",
-    "oracle": "true T + even shares, as a ceiling",
+    "oracle": "true T + even shares, which needs the truth",
 }
 
 

@@ -159,6 +159,17 @@ def test_a_foreign_model_learns_shared_labels_where_a_scheme_is_asked_for():
     assert not np.allclose(plain, shared)
 
 
+def test_classes_that_a_foreign_model_leaves_equal_do_not_all_go_to_the_first():
+    x, _, comp = labelled(spread=3.0)
+    found = ComplementaryClassifier(model=KNeighborsClassifier(1)).fit(x, comp.argmax(1))
+    predicted, p = found.predict(x), found.predict_proba(x)
+    # the one neighbour is the row itself: all classes but the named one are as likely
+    assert np.allclose(np.sort(p)[:, 1:], 1 / 3, atol=1e-2)
+    assert np.bincount(predicted, minlength=4).max() < 0.6 * len(x)
+    assert np.array_equal(p.argmax(1), predicted)
+    assert np.array_equal(found.predict(x[5:9]), predicted[5:9])  # no matter who else is asked
+
+
 def test_sparse_rows_are_taken_as_they_are():
     x, y, comp = labelled()
     thin = sparse.csr_matrix(x)

@@ -85,6 +85,25 @@ def test_equally_little_named_classes_are_told_apart_by_more_neighbours_not_by_t
     assert torch.allclose(few.posterior(x_test)[tied].amin(), few.posterior(x_test)[tied].amax(), atol=0.2)
 
 
+@pytest.mark.parametrize(
+    ("T", "known"),
+    [(None, "even"), ("popularity", None), (transition.biased(10, "weak"), None), ("popularity", "even")],
+    ids=["shares", "popularity", "T", "popularity and shares"],
+)
+def test_what_a_label_more_would_turn_is_left_to_more_neighbours(T, known):
+    """A T or shares put classes that four labels do not name in an order by next to nothing."""
+    digits = datasets.load("digits")
+    x, x_test = (part.reshape(len(part), -1).astype(np.float32) for part in (digits.x_train, digits.x_test))
+    uniform = not isinstance(T, torch.Tensor)
+    drawn = transition.sample(digits.y_train, transition.uniform(10) if uniform else T, seed=1)
+    comp = labels.from_indices(drawn, 10)
+    by = transition.popularity(comp) if T == "popularity" else T if not uniform else None
+    few = NeighborDecoder(torch.from_numpy(x), comp, 4, by, known)
+    predicted = few.predict(x_test)
+    assert int(torch.bincount(predicted, minlength=10).max()) < 90  # it was up to 230 of these 355
+    assert metrics.oracle_accuracy(predicted, digits.y_test) > 0.48  # it was 0.15 to 0.34
+
+
 @pytest.mark.parametrize("known", [None, "even"])
 def test_a_number_of_neighbours_is_judged_by_what_its_decoder_predicts_ties_and_all(known):
     digits = datasets.load("digits")

@@ -330,11 +330,33 @@ def test_the_number_of_neighbours_that_is_chosen_hangs_on_what_is_known(monkeypa
         assert model.n_neighbors_ == choose_k(x, comp, seed=1, usual=37, **known)[0].k
 
 
-def test_what_neighbours_say_is_turned_into_probabilities_by_T():
-    x, _, comp = blobs(300, STRONG, apart=3.0)
-    decoder = NeighborDecoder(torch.from_numpy(x), comp, 32, STRONG)
-    explained = selection.ordinary(decoder.distribution(x), STRONG).clamp(min=0)
-    assert torch.allclose(decoder.posterior(x), explained / explained.sum(1, keepdim=True))
+@pytest.mark.parametrize("known", [{}, {"T": STRONG}, {"class_shares": "even"}, {"T": STRONG, "class_shares": "even"}])
+@pytest.mark.parametrize("k", [4, 32])
+def test_the_class_that_neighbours_predict_is_the_likeliest_of_their_probabilities(known, k):
+    x, _, comp = blobs(300, STRONG, apart=2.0)
+    decoder = NeighborDecoder(torch.from_numpy(x), comp, k, **known)
+    posterior, predicted = decoder.posterior(x), decoder.predict(x)
+    assert torch.allclose(posterior.sum(1), torch.ones(300, dtype=torch.float64))
+    assert torch.equal(posterior.gather(1, predicted[:, None])[:, 0], posterior.amax(1))
+    named = {"transition": known.get("T"), "class_shares": known.get("class_shares")}
+    model = ComplementaryKNeighbors(k, **named).fit(x, comp.numpy())
+    assert np.array_equal(model.predict_proba(x).argmax(1), model.predict(x))
+    assert np.array_equal(model.predict(x), predicted.numpy())
+
+
+def test_the_probabilities_of_neighbours_fall_with_the_distance_from_the_rows_of_T():
+    """64 neighbours with exactly the labels of a row of T: two classes differ by how much farther one's row is."""
+    counts = (64 * transition.biased(K, "strong")).round()
+    T = counts / counts.sum(1, keepdim=True)
+    comp = labels.from_indices([k for k in range(K) for _ in range(int(counts[1, k]))], K)
+    places = torch.zeros(len(comp), 1)
+    posterior = NeighborDecoder(places, comp, len(comp), T).posterior(places[:1])[0]
+    apart = torch.cdist(T, T, p=1)
+    some = posterior > 0
+    expected = posterior[1] - apart[1] * K * (K - 1) / apart.sum()
+    assert posterior.argmax() == 1
+    assert torch.allclose(posterior[some], expected[some], atol=1e-6)
+    assert bool((expected[~some] <= 1e-6).all())
 
 
 def test_labels_are_corrected_by_how_often_those_that_were_given_name_each_class():
@@ -365,8 +387,9 @@ def test_the_number_of_neighbours_is_chosen_by_the_T_that_is_known():
     by_shares, estimates = choose_k(x, comp, class_shares="even", ks=(64,), seed=1)
     near = neighbors.query(features[rows], features[held], 64).indices
     named = naysay.decoding.local_distribution(comp[rows], near)
-    predicted = shares.find(named, comp[rows], "even").posterior(named).argmax(1)
-    judged = selection.ure_accuracy(predicted, comp[held], transition.popularity(comp))
+    decoder = NeighborDecoder(features[rows], comp[rows], 64, None, "even", seed=1)
+    decoder.__dict__["evidence"] = shares.find(named, comp[rows], "even")  # with the offsets of the held-out rows
+    judged = selection.ure_accuracy(decoder.predict(features[held]), comp[held], transition.popularity(comp))
     assert estimates[64].value == pytest.approx(judged.value)
     assert by_shares.class_shares == "even"
 

@@ -2,8 +2,9 @@
 class is named as wrong there, and the class named least often is predicted; with a T, the class whose row of T is
 nearest (L1) to the estimate; with class shares, the class of the largest posterior (`naysay.shares`).
 
-Few neighbours with one label each leave several classes unnamed. Among equals the class that four times as many
-neighbours name least is taken, then one by the seed; where class shares are known, the more common one already leads.
+Few neighbours with one label each leave several classes unnamed, and a T or class shares then put them in an order by
+next to nothing. So classes count as equals up to half of what a single label would change, and among equals the class
+is taken that four times as many neighbours say, shares and all, then one by the seed.
 """
 
 import math
@@ -18,6 +19,7 @@ from torch import Tensor
 
 from naysay import labels, neighbors, selection, shares, transition
 from naysay.errors import InputError
+from naysay.losses.estimates import closeness, onto_simplex
 from naysay.seeds import stream
 from naysay.selection import Estimate
 from naysay.shares import Evidence
@@ -37,12 +39,12 @@ def local_distribution(comp: Tensor, near: Tensor) -> Tensor:
     return torch.where(mass > 0, total / mass, 1 / comp.shape[1])
 
 
-def pick(scores: Tensor, *others: Callable[[Tensor], Tensor]) -> Tensor:
-    """Class numbers (m,) of the best of the scores (m, K), up to rounding.
+def pick(scores: Tensor, *others: Callable[[Tensor], Tensor], slack: float = 0.0) -> Tensor:
+    """Class numbers (m,) of the best of the scores (m, K), up to the slack and rounding.
 
     Among equals the others decide in turn: each is asked for the scores (r, K) of the rows (r,) that have some still.
     """
-    best = _equals(scores)
+    best = _equals(scores, slack)
     for other in others:
         rows = (best.sum(1) > 1).nonzero()[:, 0]
         if len(rows):
@@ -84,9 +86,9 @@ class NeighborDecoder:
         """How likely each class is to be named as wrong, (m, K), at `features` (m, d)."""
         return local_distribution(self.comp, self._near(features, self.k))
 
-    def posterior(self, features: Any) -> Tensor:
-        """How likely each class is, (m, K); equals are equally likely."""
-        return self._explained(self._near(features, self.k))
+    def posterior(self, features: Any, n_classes: int | None = None) -> Tensor:
+        """How likely each class is, (m, K), or of the first n_classes; equals are equally likely, and the likeliest."""
+        return self._explained(self._near(features, self.k), n_classes)
 
     def predict(self, features: Any, n_classes: int | None = None) -> Tensor:
         """Class numbers (m,), of the first n_classes where only those are meant."""
@@ -95,16 +97,22 @@ class NeighborDecoder:
     def classify(self, features: Any, n_classes: int | None = None) -> tuple[Tensor, Tensor]:
         """What `posterior` and `predict` give, from one search."""
         near = self._near(features, self.k)
-        return self._explained(near), self._best(features, near, self.evidence, n_classes)
+        return self._explained(near, n_classes), self._best(features, near, self.evidence, n_classes)
 
     def _near(self, features: Any, k: int) -> Tensor:
         return neighbors.query(self.features, torch.as_tensor(features), k).indices
 
-    def _explained(self, near: Tensor) -> Tensor:
-        named = local_distribution(self.comp, near)
+    def _explained(self, near: Tensor, n_classes: int | None) -> Tensor:
+        scores, named = self._scores(near, self.evidence)[:, :n_classes], local_distribution(self.comp, near)
         if self.evidence is not None:
-            return self.evidence.posterior(named)
-        explained = selection.ordinary(named, self.T).clamp(min=0)
+            explained = self.evidence.posterior(named)[:, :n_classes].double()
+        elif self.T is None:
+            explained = selection.ordinary(named, None).clamp(min=0)[:, :n_classes].double()
+        else:  # the row of T that is nearest is the likeliest, which named Tinv need not say
+            explained = onto_simplex(closeness(named.double(), self.T)[:, :n_classes].double())
+        equals = _equals(scores, self._grain(self.evidence))
+        shared = (explained * equals).sum(1, keepdim=True) / equals.sum(1, keepdim=True)
+        explained = torch.where(equals, shared, explained)
         return explained / explained.sum(1, keepdim=True)
 
     def _best(self, features: Any, near: Tensor, evidence: Evidence | None, n_classes: int | None = None) -> Tensor:
@@ -119,7 +127,8 @@ class NeighborDecoder:
             # drawn for each row in the space, so that a point's class does not hang on the others asked with it
             return draw(self.comp, self.seed)[near[rows, 0].long(), :n_classes]
 
-        return pick(self._scores(near[:, : self.k], evidence)[:, :n_classes], by_more, by_seed)
+        scores = self._scores(near[:, : self.k], evidence)[:, :n_classes]
+        return pick(scores, by_more, by_seed, slack=self._grain(evidence))
 
     def _scores(self, near: Tensor, evidence: Evidence | None) -> Tensor:
         """How well each class (m, K) explains the labels of the neighbours `near` (m, k)."""
@@ -128,11 +137,18 @@ class NeighborDecoder:
             return evidence.logits(named)
         return -named if self.T is None else -torch.cdist(named, self.T.to(named), p=1)
 
+    def _grain(self, evidence: Evidence | None) -> float:
+        """Half of what one of the k neighbours' labels moves a score; 0 where scores are the labels' own numbers."""
+        if evidence is None and self.T is None:
+            return 0.0
+        label = float(self.comp.square().sum(1).double().mean()) / self.k  # of a shared row, which holds many, less
+        return label * (2.0 if evidence is None else evidence.of_a_label) / 2  # from class to class it moves L1 by 2
 
-def _equals(scores: Tensor) -> Tensor:
-    """Which classes (m, K) have the best score of their row, up to rounding."""
+
+def _equals(scores: Tensor, slack: float = 0.0) -> Tensor:
+    """Which classes (m, K) have the best score of their row, up to the slack and rounding."""
     best = scores.amax(1, keepdim=True)
-    return scores >= best - ROUNDING * best.abs().clamp_min(1.0)
+    return scores >= best - slack - ROUNDING * best.abs().clamp_min(1.0)
 
 
 def choose_k(

@@ -66,6 +66,13 @@ class Evidence:
             L = -SHARPNESS * torch.where(named > 0, Z / named.clamp_min(torch.finfo(Z.dtype).tiny), 1.0)
         return L if self.offsets is None else L + self.offsets.to(L)
 
+    @property
+    def of_a_label(self) -> float:
+        """By how many nats a logit differs for one label, where that is all the mass of a row; on average."""
+        if self.T is not None:
+            return float(-EVIDENCE * self.T.clamp_min(LEAST).log().mean())
+        return SHARPNESS * len(self.named)
+
     def posterior(self, Z: Tensor) -> Tensor:
         """P (n, K)."""
         odds, _ = self.odds(Z)

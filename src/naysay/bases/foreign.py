@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from naysay.bases.through import UNSEEN, Floats, classes_of
+from naysay.bases.through import UNSEEN, Floats, classes_of, told_apart
 from naysay.errors import InputError
 
 
@@ -21,10 +21,10 @@ class ForeignModel:
     T: Floats
 
     def logits(self, x: Any) -> Floats:
-        """Log probabilities (n, K) of the classes at rows x (n, d)."""
+        """Log probabilities (n, K) of the classes at rows x (n, d); many may be equal, up to a hair."""
         named = np.full((x.shape[0], len(self.T)), 0.0)
         named[:, self.classifier.classes_] = self.classifier.predict_proba(x)
-        return np.log(np.maximum(classes_of(named, self.T), UNSEEN))
+        return told_apart(np.log(np.maximum(classes_of(named, self.T), UNSEEN)), x)
 
 
 @dataclass(frozen=True)

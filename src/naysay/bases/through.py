@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from naysay.seeds import stream
 
 Floats = NDArray[np.float64]
 
@@ -17,6 +20,7 @@ STEPS = 50  # of expectation and maximisation in `classes_of`: the likelihood is
 LARGEST_CONDITION = 1e3  # of T, beyond which its inverse only makes noise of chance
 LEAST = 1e-12  # below which a probability counts as none
 UNSEEN = 1e-3  # the probability that a model of the labels gives to a class that it has never met
+TIE = 1e-6  # by which scores differ that say the same
 SLIP = 1e-3  # the probability by which any label may be a slip: one label alone never excludes a class for good
 
 
@@ -55,6 +59,23 @@ def slope(p: Floats, comp: Floats, T: Floats) -> tuple[Floats, float]:
 def own_evidence(counts: Floats, T: Floats) -> Floats:
     """The log likelihood (n, K) of an item's own labels, given how often it got each (n, K), under each class."""
     return counts @ np.log((1 - SLIP) * T + SLIP / len(T)).T
+
+
+def told_apart(scores: Floats, x: Any) -> Floats:
+    """The scores (n, K), of which the best that are equal differ by up to TIE: their order is drawn, row by row.
+
+    A model of few neighbours or trees leaves many classes equal, and the first of them would be everybody's answer. A
+    row's draw hangs on the row of x (n, ...), whatever the model takes, and on no other row.
+    """
+    from sklearn.utils import _safe_indexing
+
+    equal = scores >= scores.max(1, keepdims=True) - TIE
+    apart = scores.copy()
+    for row in np.flatnonzero(equal.sum(1) > 1):
+        content = x[row].toarray() if issparse(x) else np.asarray(_safe_indexing(x, [row]))
+        drawn = stream(0, f"ties/{content.tolist()}").random(scores.shape[1])
+        apart[row] += TIE * np.where(equal[row], drawn, 0.0)
+    return apart
 
 
 def as_floats(values: Any) -> Floats:

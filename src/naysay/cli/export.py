@@ -13,11 +13,11 @@ def export(
     out: Annotated[Path, o.output("--out", "FILE", "The .onnx file to write.")],
     force: o.Force = False,
 ) -> None:
-    """Write a run's network as ONNX, to predict without Python.
+    r"""Write a run's network as ONNX, to predict without Python.
 
     It takes rows as numbers (the columns of a table as fit turned them into
     numbers, images as pixels of 0 to 255) and gives the probability of every
-    class. Needs pip install "naysay[onnx]", and a run of one network: the
+    class. Needs pip install "naysay\[onnx]", and a run of one network: the
     default mixes several models, so fit with --model.
 
     [bold]Examples[/bold]

@@ -23,7 +23,8 @@ class ComplementaryKNeighbors(Complementary):
     complementary labels alone. transition, class_shares: as for `ComplementaryClassifier`; with class shares the
     likeliest class under them is predicted.
     classes: all classes, when the labels may not name each of them. Equally little named classes are equally probable,
-    and `predict` tells them apart by more neighbours, then by random_state, which may be None (see there).
+    and with a T or class shares those that half a label would tell apart; `predict` tells them apart by more
+    neighbours, then by random_state, which may be None (see there).
     """
 
     def __init__(
@@ -64,8 +65,7 @@ class ComplementaryKNeighbors(Complementary):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability (n, K) of each of `classes_`: as they explain the neighbours' labels. It shows ties."""
         rows = self._rows(X)
-        posterior, predicted = self.decoder_.classify(rows, len(self.classes_))
-        explained = posterior[:, : len(self.classes_)].double()
+        explained, predicted = self.decoder_.classify(rows, len(self.classes_))
         # equals stay equal to four digits, and the largest of them is the class that is predicted
         chosen = torch.nn.functional.one_hot(predicted, len(self.classes_))
         explained = explained * (1 + 1e-5 * chosen)
