@@ -24,8 +24,9 @@ CONFIG = "Training settings in TOML or JSON; options here win."
 FOLDS = "Parts of the labels that are held out in turn; 1: a share alone. Else 5 where training takes seconds, or 1."
 HELD_OUT = "The share of labels kept back for judging, where it is one part; else 0.1."
 APART = (
-    "Make the space (standardising, components) from training items alone, without those held out; with --encoder, "
-    "judge by the images that it left out (naysay pretrain --leave-out)."
+    "Keep held-out items out of all that models take: a table's texts, categories and fills, the space and its scales "
+    "are found among training items alone; with --encoder, judge by the images that it left out (naysay pretrain "
+    "--leave-out). Trains one network, but with --model auto or --encoder."
 )
 NO_REFIT = "Keep the model that was judged, instead of training the scheme that is kept once more on all labels."
 MODEL = (
@@ -274,9 +275,13 @@ def chooses_itself(asked: Mapping[str, Any]) -> bool:
 
 
 def _of_a_network(asked: Mapping[str, Any]) -> list[str]:
-    """The settings of one network that were given; what is judged by the images that an encoder left out may be any."""
+    """The settings of one network that were given; apart is none where several are asked for, or an encoder is given,
+    by whose images that it left out any model may be judged.
+    """
     named = [name for name, usual in NETWORK.items() if asked[name] != usual]
-    return [name for name in named if name not in ("encoder", "apart") or not _is_trained(asked["encoder"])]
+    if _is_trained(asked["encoder"]):
+        return [name for name in named if name not in ("encoder", "apart")]
+    return [name for name in named if name != "apart" or asked["model"] != "auto"]
 
 
 def left_to_neighbors(asked: Mapping[str, Any]) -> str:

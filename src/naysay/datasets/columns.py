@@ -8,6 +8,7 @@ go straight into the features.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from naysay import memory
 from naysay.datasets import cells, finding, kinds
 from naysay.datasets.cells import is_list
-from naysay.datasets.dataset import Array, Items, Texts, numbered
+from naysay.datasets.dataset import Array, Items, Rows, Texts, numbered
 from naysay.datasets.opening import CSV, FEWER, PARQUET, Opened, blocks, header, look, open_table, reading, require
 from naysay.datasets.recipe import Columns
 from naysay.errors import InputError
@@ -66,6 +67,7 @@ def read_items(
     if not picked:
         taken = f"{', '.join(columns)} are all named otherwise"
         raise InputError(f"{path} has no column left for features: {taken}. Add columns of numbers.")
+    state = _state(path)
     texts, x, recipe = _collect(path, text, picked, named, lists=lists)
     if "" in recipe.inputs and "" not in named:
         way_out = "Name it, drop it, or give features=."
@@ -75,7 +77,30 @@ def read_items(
         raise InputError(f"{path} has no column left for features: {why}. Add columns that tell items apart.")
     ids = numbered(len(x)) if id is None else _unique(path, id, texts[id])
     given = _spread([texts[name] for name in labels]) if labels else None
-    return Items(ids, x, given, None if truth is None else texts[truth], _names(recipe), recipe)
+    again = partial(_read_by, path, state, picked, named, lists)
+    return Items(ids, x, given, None if truth is None else texts[truth], _names(recipe), recipe, again)
+
+
+def _read_by(
+    path: Path, state: tuple[int, int], picked: list[str], named: Sequence[str], lists: bool, rows: Rows
+) -> tuple[Columns, tuple[str, ...], Array]:
+    """What the columns are among some rows alone, the names of the features, and those (n, d) of all rows.
+
+    The file is read again, since nobody else has need of its cells once they are numbers.
+    """
+    if not path.exists() or _state(path) != state:
+        raise InputError(f"{path} was changed since it was read, and is needed again. Leave it until the run is done.")
+    _, x, recipe = _collect(path, [], picked, named, lists=lists, rows=rows)
+    if not recipe.used:
+        why = ", ".join(recipe.told()[:5])
+        raise InputError(f"{path} has no column of features among the rows to train on: {why}. Hold fewer rows out.")
+    return recipe, _names(recipe), x
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """The length of a file and when it was written."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def read_columns(path: str | PathLike[str], columns: Sequence[str]) -> dict[str, Texts]:
@@ -116,9 +141,12 @@ def _listed(names: str | Sequence[str] | None) -> list[str]:
 
 
 def _collect(
-    path: Path, text: list[str], picked: list[str], named: Sequence[str], *, lists: bool
+    path: Path, text: list[str], picked: list[str], named: Sequence[str], *, lists: bool, rows: Rows | None = None
 ) -> tuple[dict[str, Texts], Array, Columns]:
-    """All of the file: the text columns, the features as one float32 matrix, and what each of them became."""
+    """All of the file: the text columns, the features as one float32 matrix, and what each of them became.
+
+    rows: those that decide what the columns are; all where None.
+    """
     import pyarrow as pa
 
     opened = open_table(path, text, picked, *look(path, picked, lists=lists))
@@ -127,6 +155,7 @@ def _collect(
     vectors = [name for name in picked if name in opened.lists]
     with reading(path):
         matrix = np.concatenate([x[:, :0], *(sources[name] for name in numbers)], 1) if vectors else x
+        matrix = matrix if rows is None else matrix[rows]
         found = {column.name: column for column in finding.find_numbers(numbers, matrix, named)}
         for name in vectors:
             _check_tellable(path, sources[name], name)
@@ -134,9 +163,11 @@ def _collect(
         far = [name for name, column in found.items() if isinstance(column, kinds.Number) and column.centre]
         odd = {name: pa.chunked_array(source) for name, source in sources.items() if isinstance(source, list)}
         odd |= {name: pa.chunked_array(source) for name, source in _again(path, far).items()}
-        found |= {name: finding.find(name, column, named=name in named) for name, column in odd.items()}
-        recipe = Columns.settle(tuple(found[name] for name in picked), frozenset(named))
-        if odd or not recipe.is_plain:
+        for name, column in odd.items():
+            deciding = column if rows is None else column.take(pa.array(rows))
+            found[name] = finding.find(name, deciding, named=name in named)
+        recipe = Columns.settle(tuple(found[name] for name in picked), frozenset(named), warn=rows is None)
+        if odd or not recipe.is_plain or rows is not None:  # the other rows may have empty cells
             x = _assemble(path, recipe, sources | odd)
     return texts, x, recipe
 

@@ -7,10 +7,10 @@ none. A user's own instances are `Items`; their labels are kept as the text they
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from naysay.datasets.recipe import Columns
 
 Array = NDArray[Any]
+Rows = NDArray[np.int64]
 Texts = NDArray[np.object_]  # str, or None where a cell was empty
 REQUIRED = ("x_train", "y_train", "x_test", "y_test", "classes")
 KEYS = (*REQUIRED, "comp_train")
@@ -65,6 +66,19 @@ class Items:
     y_true: Texts | None = None  # (n,): the ordinary labels, where they are known; for evaluation only
     features: tuple[str, ...] = ()  # the names of x's columns, where they have any
     columns: "Columns | None" = None  # of a table: what its columns became, for tables to come
+    # of a table: what its columns are among some rows, the names of the features, and those (n, d) of all rows
+    read_by: "Callable[[Rows], tuple[Columns, tuple[str, ...], Array]] | None" = None
+
+    def seen_by(self, rows: "Rows") -> Self:
+        """The same items, with what a table's columns become found among these rows alone (categories, words, fills)
+        and applied to all; of images, arrays and lists, as they are.
+        """
+        if self.read_by is None or self.columns is None:
+            return self
+        columns, features, x = self.read_by(rows)
+        if self.columns.is_plain and columns.is_plain and columns.inputs == self.columns.inputs:
+            return self  # the numbers are those of the file
+        return replace(self, x=x, features=features, columns=columns)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -64,6 +64,11 @@ class Column:
         """Whether it was numbers without an empty cell, which stay as they are."""
         return False
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """What of it was found among the rows of training, and would be another among others, in words."""
+        return ()
+
     def apply(self, column: Any) -> tuple[Block, Strange]:
         """The numbers (n, n_columns) of an Arrow column like it, and the cells that were not understood."""
         raise NotImplementedError
@@ -94,6 +99,10 @@ class Measured(Column):
     @property
     def is_plain(self) -> bool:
         return not self.empty
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return ("fills of empty cells",) if self.empty else ()
 
     def finish(self, values: Floats, strange: Strange, unlike: Callable[[str], Unfit]) -> tuple[Block, Strange]:
         """What `apply` gives, of a number for each cell (n,), NaN where it is empty or strange."""
@@ -128,6 +137,10 @@ class Number(Measured):
     @property
     def is_plain(self) -> bool:
         return not (self.empty or self.centre)
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return (*["middles of numbers"] * (self.centre != 0), *super().learned)
 
     def check(self) -> None:
         _check_float32(self, self.fill, self.centre)
@@ -192,6 +205,10 @@ class Date(Measured):
     def is_plain(self) -> bool:
         return False
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return ("first days of dates", *super().learned)
+
     def check(self) -> None:
         _check_float32(self, self.first, self.fill)
         if self.form not in DATES or not {*self.circles} <= CIRCLES.keys():
@@ -229,6 +246,10 @@ class Category(Column):
     def names(self) -> tuple[str, ...]:
         names = [f"{self.name}={level}" for level in self.levels]
         return (*names, *[f"{self.name}=other"] * self.other, *[f"{self.name} is empty"] * self.flag)
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return ("levels of categories",)
 
     @property
     def instead(self) -> str:
@@ -271,6 +292,10 @@ class Text(Column):
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}[{j}]" for j in range(len(self.known.components)))
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return ("words of texts",)
 
     @property
     def known(self) -> Wording:

@@ -50,8 +50,10 @@ class Columns:
         return cls.settle(tuple(found), explicit)
 
     @classmethod
-    def settle(cls, columns: tuple[Column, ...], named: set[str] | frozenset[str] = frozenset()) -> Self:
-        """The columns, less constant ones where not all are plain; left out ones that were `named` are warned of."""
+    def settle(
+        cls, columns: tuple[Column, ...], named: set[str] | frozenset[str] = frozenset(), *, warn: bool = True
+    ) -> Self:
+        """The columns, less constant ones where not all are plain; `warn` of left out ones that were `named`."""
         if not all(column.is_plain or isinstance(column, LeftOut) for column in columns):
             columns = tuple(
                 LeftOut(column.name, column.empty, why="constant")
@@ -60,7 +62,7 @@ class Columns:
                 for column in columns
             )
         for column in columns:
-            if isinstance(column, LeftOut) and column.name in named:
+            if warn and isinstance(column, LeftOut) and column.name in named:
                 warnings.warn(f"the column {column.name!r} was named in features= and is {column.told()}", stacklevel=4)
         return cls(columns)
 
@@ -88,6 +90,11 @@ class Columns:
     def is_plain(self) -> bool:
         """Whether the table's columns come out as they are, one for one."""
         return all(column.is_plain for column in self.columns)
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """What was found among the rows of training and would be another among others, in words, each once."""
+        return tuple(dict.fromkeys(what for column in self.used for what in column.learned))
 
     def apply(self, table: Any, strange: dict[str, Strange] | None = None) -> NDArray[np.float32]:
         """The features (n, d) of a table like that of training.

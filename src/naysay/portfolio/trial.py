@@ -139,14 +139,24 @@ def fit(
 
 
 def judge_apart(
-    found: Found, x: Any, comp: Tensor, rows: Tensor, held: Tensor, seed: int, tell: Tell = lambda text: None
+    found: Found,
+    x: Any,
+    comp: Tensor,
+    rows: Tensor,
+    held: Tensor,
+    seed: int,
+    tell: Tell = lambda text: None,
+    *,
+    whole: Any = None,
 ) -> Found:
     """What `fit` found on `rows` of x, judged by the labels of the rows `held`, which had no part in it (but in a T
     that all labels told, as assume="estimated" has it).
 
-    The parts of its mixture are then trained once more, on all rows; their weights and factors stay.
+    The parts of its mixture are then trained once more, on all rows; their weights and factors stay. whole: these rows,
+    where columns became other numbers in x for the held-out ones having no part in it.
     """
     started = time.perf_counter()
+    whole = np.asarray(x if whole is None else whole)
     x, given, T, judges = np.asarray(x), comp.double().numpy(), found.naming.T, held.numpy()
     inside, labels, trained = x[rows.numpy()], given[rows.numpy()], {part.name: part for part in found.model.parts}
     tell("training the others on the same rows")
@@ -159,14 +169,14 @@ def judge_apart(
         tried.append(replace(one, p=p, loss=blend.loss_of(p, given[judges], T), seconds=seconds))
     p = as_floats(found.model.logits(x[judges]).exp())
     tell("training " + ", ".join(trained) + " on all rows, those that judged too")
-    again = tuple(_part(one, x, given, T, seed) for one in found.tried if one.row.name in trained)
+    again = tuple(_part(one, whole, given, T, seed) for one in found.tried if one.row.name in trained)
     return replace(
         found,
         tried=tuple(tried),
         rows=judges,
         p=p,
         loss=blend.loss_of(p, given[judges], T),
-        model=replace(found.model, parts=again),
+        model=replace(found.model, parts=again, shape=whole.shape[1:]),
         folds=1,
         seconds=found.seconds + time.perf_counter() - started,
     )

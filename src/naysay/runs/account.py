@@ -57,8 +57,9 @@ def account(fitted: Fitted, data: Labelled) -> Arrays:
         "examples": place[: near.numel()].reshape(near.shape).numpy(),
         "doubtful": place[near.numel() :].numpy(),
     }
-    x = data.items.x
-    arrays |= picture(p, predicted, x[rows.numpy()], data.items.features, doubtful)
+    items = fitted.taken(data).items
+    x = items.x
+    arrays |= picture(p, predicted, x[rows.numpy()], items.features, doubtful)
     if x.dtype == np.uint8 and (x.ndim == 3 or x.shape[3:] in PICTURES):  # other images are learned from, not shown
         arrays["item_image"] = x[rows[pool].numpy()]
     return arrays

@@ -194,6 +194,8 @@ def learn(
     # a row that no label reaches would only cost time
     reached = shared.sum(1) > 0
     rows, given = part.rows[reached], part.given[reached]
+    # the oracle looks at rows as the model takes them
+    oracle = oracle if oracle is None else replace(oracle, x=x)
     x, judge = x[rows.numpy()], [] if part.held_out is None else [HeldOutJudge(part.held_out, usable(ground.judged_by))]
     if oracle is None:
         observer = _confidence(x, given, shared[reached])

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from naysay import cores, holdout, neighbors, selection, shares, transition
 from naysay.audit import Audit, audit, refuse_ordinary
-from naysay.datasets import store
+from naysay.datasets import Items, store
 from naysay.errors import InputError
 from naysay.estimation import SAMPLE, ask_neighbors, label_counts, not_told
 from naysay.estimation import Estimate as EstimatedT
@@ -58,6 +58,8 @@ class Fitted:
     not_tried: tuple[str, ...] = ()  # candidates for which the budget was too small
     encoder: Frozen | None = None  # by which images became the rows that were learned
     saw: str = ""  # which images the encoders were pretrained on (`naysay.runs.apart`)
+    items: Items | None = None  # as the kept model takes them, where its training rows alone say what columns become
+    learned_of_all: tuple[str, ...] = ()  # what the items that judged had a part in with their columns, in words
 
     @property
     def chosen(self) -> Attempt:
@@ -69,9 +71,13 @@ class Fitted:
         """Numbers of the rows that the kept model was trained on."""
         return self.kept.ground.part.rows
 
+    def taken(self, data: Labelled) -> Labelled:
+        """The data as the kept model takes them: with the columns that belong to it."""
+        return data if self.items is None else replace(data, items=self.items)
+
     def learned(self, data: Labelled) -> Any:
         """The rows of the data as the model takes them: as they are, or as the encoder made them of images."""
-        return data.items.x if self.encoder is None else self.space.features
+        return self.taken(data).items.x if self.encoder is None else self.space.features
 
     @property
     def T(self) -> Tensor | None:
@@ -125,43 +131,49 @@ def fit(
     near = found.neighborhood if found.neighborhood is not None and found.neighborhood.told else None
     if near is None and settings.assume == "estimated":
         raise not_told(" ".join(found.not_told))
+    of_all = () if settings.apart or data.items.columns is None else data.items.columns.learned
     if settings.auto:
         mixture = _mixed(data, settings, found, space, encoder, near, part, oracle, tell, processes, started)
-        return replace(mixture, saw=saw)
+        return replace(mixture, saw=saw, learned_of_all=of_all)
     parts = _parts(data.comp, settings) if part is None else [part]
     tell(_plan(settings, len(parts)))
     if data.items.x.ndim > 2 and (ahead := _foreseen(data, settings, len(parts), processes)):
         tell(ahead)
-    prepare = partial(_ground, data, space, settings, near, tell=tell, processes=processes)
-    train = partial(learn, x=data.items.x, settings=settings, oracle=oracle, progress=progress, processes=processes)
+    prepare = partial(_ground, space=space, settings=settings, near=near, tell=tell, processes=processes)
+    train = partial(learn, settings=settings, oracle=oracle, progress=progress, processes=processes)
     models: dict[str, list[Model]] = {scheme: [] for scheme in settings.schemes}
     for fold, (rows, held) in enumerate(parts, 1):
-        ground = prepare(settings.schemes, rows, held)
+        taken = replace(data, items=data.items.seen_by(rows.numpy())) if settings.apart else data
+        ground = prepare(taken, settings.schemes, rows, held)
         for scheme, of in models.items():
             tell(f"training with scheme {scheme}" + (f", fold {fold} of {len(parts)}" if len(parts) > 1 else ""))
-            of.append(train(scheme, ground))
+            of.append(train(scheme, ground, taken.items.x))
             left = len(parts) * len(models) + settings.refit - sum(map(len, models.values()))
             if len(of) == 1 and scheme == settings.schemes[-1] and left:  # the first training waits for torch
                 tell(f"that took {_duration(of[0].seconds)}; about {_duration(of[0].seconds * left)} to go")
-    first = models[settings.schemes[0]][0].ground.part  # the same for all schemes
-    labelled = int((first.given.sum(1) > 0).sum())
-    seen = labelled / (labelled + len(first.held_rows))
-    of_all = seen if settings.refit else 1.0  # a model that is kept as it was judged gains nothing more
-    attempts = tuple(attempt(scheme, of, found.neighborhood, of_all) for scheme, of in models.items())
+    seen = _seen(models[settings.schemes[0]][0].ground.part)  # the same for all schemes
+    less = seen if settings.refit else 1.0  # a model that is kept as it was judged gains nothing more
+    attempts = tuple(attempt(scheme, of, found.neighborhood, less) for scheme, of in models.items())
     recommended = recommend(settings.schemes, near is not None)
     # machines may round differently, and all must train the same scheme
     choice = processes.agree(selection.choose({one.name: (one.loss, one.estimate) for one in attempts}, recommended))
-    kept = models[choice.kept][0]
+    kept, items = models[choice.kept][0], None if settings.refit or taken.items is data.items else taken.items
     if settings.refit:
         every, nothing = torch.arange(len(data.comp)), torch.empty(0, dtype=torch.long)
-        ground = prepare([choice.kept], every, nothing)
+        ground = prepare(data, [choice.kept], every, nothing)
         tell(f"training with scheme {choice.kept}, which is kept, on all labels")
-        kept = train(choice.kept, ground)
+        kept = train(choice.kept, ground, data.items.x)
     chosen = next(one for one in attempts if one.name == choice.kept)
     kept = calibrated(kept, chosen.sharpness)
     held = torch.cat([held for _, held in parts])
     rest = (held, seen, len(parts), time.perf_counter() - started, processes.size)
-    return Fitted(settings, found, space, attempts, choice, kept, *rest, saw=saw)
+    return Fitted(settings, found, space, attempts, choice, kept, *rest, saw=saw, items=items, learned_of_all=of_all)
+
+
+def _seen(part: holdout.Parted) -> float:
+    """The share of the labelled rows that are trained on."""
+    labelled = int((part.given.sum(1) > 0).sum())
+    return labelled / (labelled + len(part.held_rows))
 
 
 def _mixed(
@@ -178,10 +190,14 @@ def _mixed(
     started: float,
 ) -> Fitted:
     """The run whose model is a mixture of what the portfolio holds."""
+    if settings.apart and part is None:
+        part = holdout.split(data.comp, settings.held_out or HELD_OUT, settings.config.seed)
+        tell(f"judging by the labels of {count(len(part[1]), 'item')}, which are kept out of everything else")
     if encoder is not None:
         data = replace(data, items=replace(data.items, x=space.features))
         oracle = None if oracle is None else oracle.through(partial(encoder, ahead=_ahead(tell)), space.features)
-    tried = mixed.try_all(data, settings, near, part, tell)
+    seen = None if part is None else data.items.seen_by(part[0].numpy()).x
+    tried = mixed.try_all(data, settings, near, part, seen, tell)
     by_neighbors = near is not None and settings.assume != "uniform"
     judged_by = near.T if near is not None and by_neighbors else mixed.named_by(tried)
     attempts = mixed.attempts(tried, data.comp, judged_by, found.neighborhood)
@@ -259,28 +275,34 @@ def _duration(seconds: float) -> str:
 
 def _ground(
     data: Labelled,
-    space: Space,
-    settings: Settings,
-    near: EstimatedT | None,
     schemes: Sequence[str],
     rows: Tensor,
     held: Tensor,
     *,
+    space: Space,
+    settings: Settings,
+    near: EstimatedT | None,
     tell: Tell,
     processes: Processes,
 ) -> Ground:
     """What schemes start from if these rows are trained on and those held out; near: what all labels tell of T."""
-    part, features = holdout.part(data.items.x, data.comp, rows, held), space.features[rows.numpy()]
+    part = holdout.part(data.items.x, data.comp, rows, held)
     if settings.apart and settings.encoder is None and len(held):
-        features = find_space(data.items.x[rows.numpy()], settings.space, columns=data.items.features).features
+        space = find_space(data.items.x[rows.numpy()], settings.space, columns=data.items.features)
+        features = space.features
+    else:
+        features = space.features[rows.numpy()]
     judged_by, T, by_T = None, None, False
     if settings.assume == "popularity":
         judged_by, T = transition.popularity(data.comp), transition.popularity(part.given)
     elif near is not None and settings.assume != "uniform":
-        # what a model learns by comes from its training rows alone, but where too few of them tell anything
+        # what a model learns by comes from its training rows alone; where too few of them tell anything, all may, but
+        # apart from those held out only where an estimate was asked for
         told = _told(part.given, features, space, settings) if len(held) else near
-        judged_by, T = near.T, (told or near).T
-        by_T = settings.sharing.class_shares is not None and (told or near).gain > GAIN
+        if not settings.apart or settings.assume == "estimated":
+            told = told or near
+        judged_by, T = near.T, None if told is None else told.T
+        by_T = settings.sharing.class_shares is not None and told is not None and told.gain > GAIN
     # machines may round differently, and all must train on the same labels
     judged_by, T, by_T = processes.agree((judged_by, T, by_T))
     graph, shape = None, part.given.shape

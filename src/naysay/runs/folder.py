@@ -70,7 +70,7 @@ def write(
         arrays |= {f"{part}_truth": oracle.of_rows(arrays[f"{part}_row"]) for part in ("map", "item")}
     fitted.kept.predictor.save(folder / (MIXTURE if fitted.settings.auto else MODEL))
     _write_json(folder / "run.json", about)
-    if (columns := data.items.columns) is not None and (vocabulary := columns.arrays()):
+    if (columns := fitted.taken(data).items.columns) is not None and (vocabulary := columns.arrays()):
         held = {name: torch.from_numpy(array) for name, array in vocabulary.items()}
         tensors.save(folder / WORDS, held, {}, **IN_WORDS)
     if fitted.encoder is not None:
@@ -101,7 +101,8 @@ def room(data: Labelled, settings: Settings) -> int:
 
 def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
     """What run.json holds."""
-    x, items = data.items.x, data.items
+    items = fitted.taken(data).items
+    inputs = data.origin.get("columns") if items.columns is None else list(items.columns.inputs)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     about = {
         "format": FORMAT,
@@ -109,13 +110,14 @@ def describe(fitted: Fitted, data: Labelled, command: str) -> dict[str, Any]:
         "command": command,
         "classes": list(data.classes),
         "input": {
-            "kind": "images" if x.ndim > 2 else "table",
-            "shape": list(x.shape[1:]),
-            **{name: data.origin.get(name) for name in ("id", "columns", "lists", "array")},
+            "kind": "images" if items.x.ndim > 2 else "table",
+            "shape": list(items.x.shape[1:]),
+            **{name: data.origin.get(name) for name in ("id", "lists", "array")},
+            "columns": inputs,
             "recipe": None if items.columns is None else items.columns.as_dict(),
             "encoder": None if fitted.encoder is None else fitted.encoder.hash,
         },
-        "data": {**data.origin, "rows": len(x), "hash": items.fingerprint},
+        "data": {**data.origin, "rows": len(items.x), "hash": data.items.fingerprint},
         "labels": fitted.audit.as_dict()["coverage"],
         "space": fitted.space.about,
         "settings": fitted.settings.as_dict(),

@@ -35,13 +35,16 @@ def try_all(
     settings: Settings,
     near: EstimatedT | None,
     part: tuple[Tensor, Tensor] | None,
+    seen: Any,
     tell: Tell,
 ) -> portfolio.Found:
-    """What the portfolio finds; part: the rows to find it on, and those that judge it, where not every label does."""
+    """What the portfolio finds; part: the rows to find it on, and those that judge it, where not every label does;
+    seen: all rows, as the former alone say what columns become.
+    """
     known = shares.read(settings.sharing.class_shares, len(data.classes))
     x, comp, seed = data.items.x, data.comp, settings.config.seed
     found = portfolio.fit(
-        x if part is None else holdout.take(x, part[0]),
+        x if part is None else holdout.take(seen, part[0]),
         comp if part is None else comp[part[0]],
         assume=settings.assume,
         T=near.T if near is not None and settings.assume == "estimated" else None,
@@ -51,7 +54,7 @@ def try_all(
         seed=seed,
         tell=tell,
     )
-    return found if part is None else portfolio.judge_apart(found, x, comp, *part, seed, tell)
+    return found if part is None else portfolio.judge_apart(found, seen, comp, *part, seed, tell, whole=x)
 
 
 def attempts(

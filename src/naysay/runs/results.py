@@ -95,16 +95,33 @@ def trained_on(fitted: Fitted) -> list[str]:
 
 def caveats(fitted: Fitted) -> list[str]:
     """Where the accuracy cannot be told, that and why; else what the rows that judged had a part in."""
-    why, settings = fitted.chosen.accuracy.why_not, fitted.settings
+    why = fitted.chosen.accuracy.why_not
     if why:
         return [f"The accuracy cannot be told: {why}."]
-    if fitted.saw:
-        return [SAW[fitted.saw]]
-    return (
-        []  # recipes that share labels themselves look up neighbours among the rows that they train on
-        if settings.apart or settings.auto or RECIPES[settings.config.recipe].shares
-        else ["The held-out items had a part in making the space, though their labels had none."]
-    )
+    by = had_a_part(fitted)
+    items, labels = joined(by["items"]), joined(by["labels"])
+    seen = [SAW[fitted.saw]] if fitted.saw else []
+    if items and labels:
+        return [*seen, f"The items that judged had a part in {items}, and their labels in {labels}."]
+    if labels:
+        return [*seen, f"The labels that judged had a part in {labels}."]
+    return [*seen, f"The held-out items had a part in {items}, though their labels had none."] if items else seen
+
+
+def had_a_part(fitted: Fitted) -> dict[str, list[str]]:
+    """What the items that judged had a part in without their labels, and what their labels had, an encoder aside."""
+    settings, labels = fitted.settings, list[str]()
+    # recipes that share labels themselves look up neighbours among the rows that they train on, and the portfolio makes
+    # its spaces of these
+    of_rows = settings.apart or settings.auto or fitted.saw or RECIPES[settings.config.recipe].shares
+    items = [*([] if of_rows else ["making the space"]), *fitted.learned_of_all]
+    in_folds = settings.auto and fitted.folds > 1
+    # judged apart, models learn by what others' labels tell, but for a T that neighbours told of all
+    if settings.auto and fitted.T is not None and (in_folds or settings.assume == "estimated"):
+        labels.append("how labels are taken to come about")
+    if in_folds:
+        labels.append("choosing and calibrating the models")
+    return {"items": items, "labels": labels}
 
 
 def by_shares(fitted: Fitted) -> list[str]:
@@ -140,6 +157,7 @@ def judging(fitted: Fitted) -> dict[str, Any]:
         "recommended": fitted.choice.recommended,
         "decided_by": fitted.choice.decided_by,
         "not_tried": list(fitted.not_tried),
+        "had_a_part": had_a_part(fitted),
     }
 
 

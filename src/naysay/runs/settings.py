@@ -67,9 +67,12 @@ class Settings:
     ("uniform"), each as it is popular ("popularity"), as neighbours of the training rows show ("estimated"), or the
     last where they show anything and else the first ("auto"). sharing.class_shares: how common the classes are, where
     it is known: labels are then corrected by it, and are uniform to the loss.
-    apart: rows held out have no part in the space either: columns are standardised, and components found, by the
-    training rows alone. Otherwise all rows make the space, without their labels. Beside an encoder, the rows that judge
-    are the labelled ones of those that it was kept from (`naysay.features.pretrain`, leave_out), in a single part.
+    apart: rows held out have no part in what the judged models take either: what a file's columns become (words of
+    texts, levels, fills of empty cells), the space, its scales and components are found by the training rows alone, for
+    each fold anew. Otherwise all rows make them, without their labels, and a run says so. The model that is trained
+    once more on all labels has columns by all rows. With auto a share `held_out` judges, in a single part, and no label
+    of it tells how labels come about unless that is "estimated". Beside an encoder, the rows that judge are the
+    labelled ones of those that it was kept from (`naysay.features.pretrain`, leave_out), in a single part.
     auto: try what `naysay.portfolio` holds within the budget, in seconds (None: by the number of rows), instead of one
     network by several schemes; of config, only the seed then counts.
     flips: the model averages its scores of an image and of its mirror image, when it is judged and ever after.
@@ -111,6 +114,8 @@ class Settings:
         self._check_judging()
         if self.apart and self.encoders:
             self._check_apart()
+        elif self.apart and self.auto and (self.folds or 1) > 1:
+            raise InputError(f"apart=True judges several models by one part; got folds={self.folds}. Leave it out.")
 
     def _check_judging(self) -> None:
         if self.budget is not None:
