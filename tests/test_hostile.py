@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from naysay import datasets, labels, memory, reading
+from naysay import datasets, labels, memory, portfolio, reading
 from naysay.datasets import Source, unpickle
 from naysay.datasets.download import fetch
 from naysay.errors import InputError
 from naysay.features import load_encoder
 from naysay.learning import Config, Predictor
 from naysay.neighbors import Graph
+from naysay.reading import statements
 
 
 @pytest.fixture(autouse=True)
@@ -139,6 +140,36 @@ def test_more_classes_than_memory_can_hold_are_refused_before_they_are_counted(l
     table = {"item": [str(i) for i in range(30_000)], "label": [str(i % 10_000) for i in range(30_000)]}
     with pytest.raises(InputError, match="Are these classes, or is it another column"):
         labels.from_table(table)
+
+
+def test_a_portfolio_of_more_classes_than_memory_can_hold_is_refused_before_it_is_tried(little_memory):
+    with pytest.raises(InputError, match=r"trying several models on 900 rows with 2,000 classes needs 0.\d GB"):
+        portfolio.fit(np.zeros((900, 2), np.float32), labels.from_indices(np.arange(900), 2000), budget=1)
+
+
+def test_a_portfolio_of_ten_thousand_classes_is_refused_however_much_memory_there_is(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 10**15)
+    with pytest.raises(InputError, match="5,000 classes are the most that it takes. Are these classes, or is it anoth"):
+        portfolio.fit(np.zeros((90, 2), np.float32), labels.from_indices(np.arange(90), 10_000), budget=1)
+    portfolio.check_classes(2000, 5000)
+
+
+def test_few_labels_of_many_classes_touch_no_more_than_they_name(monkeypatch):
+    counted = []
+    monkeypatch.setattr(
+        np, "bincount", lambda x, minlength=0, of=np.bincount: counted.append(minlength) or of(x, minlength=minlength)
+    )
+    labels.from_indices(np.arange(50), 1000)
+    assert max(counted) == 50  # rows, and not rows times classes
+
+
+def test_what_is_ruled_out_of_many_classes_is_looked_up_once_each():
+    class Said(list):
+        def __contains__(self, k):
+            raise AssertionError("looked through, once for each class")
+
+    assert statements.KINDS["is"](Said([1, 2]), (), range(4)) == [0, 3]
+    assert statements.KINDS["chosen"](Said([1]), (0, 1), range(4)) == [0]
 
 
 def wide_image(path, width, height):

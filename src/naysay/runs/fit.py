@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay import cores, holdout, neighbors, selection, shares, transition
+from naysay import cores, holdout, neighbors, portfolio, selection, shares, transition
 from naysay.audit import Audit, audit, refuse_ordinary
 from naysay.datasets import store
 from naysay.errors import InputError
@@ -95,6 +95,8 @@ def fit(
     started = time.perf_counter()
     if settings.flips and data.items.x.ndim == 2:
         raise InputError("flips are for images, which have a mirror image; got a table. Leave flips out.")
+    if settings.auto:
+        portfolio.check_classes(*data.comp.shape)  # before anything takes long
     saw, part = part_by_encoders(data, settings)
     if part is not None:
         tell(f"judging by the labels of {count(len(part[1]), 'image')}, which the encoder left out")
