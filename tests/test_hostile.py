@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from naysay import datasets, labels, memory, portfolio, reading
-from naysay.datasets import Source, unpickle
+from naysay.datasets import Source, opening, unpickle
 from naysay.datasets.download import fetch
 from naysay.errors import InputError
 from naysay.features import load_encoder
@@ -119,8 +119,35 @@ def packed_zeros(path, name, n):
 def test_an_npz_that_unpacks_to_more_than_there_is_is_refused_before(tmp_path, little_memory):
     path = packed_zeros(tmp_path / "t.npz", "x", 210_000_000)
     assert path.stat().st_size < 4_000_000
-    with pytest.raises(InputError, match=r"t.npz needs 0.2 GB of memory and 0.\d GB are free. Give fewer rows"):
+    with pytest.raises(InputError, match=r"t.npz needs 5.9 GB of memory and 0.\d GB are free. Give fewer rows"):
         datasets.read(path)
+
+
+def test_an_npz_whose_arrays_have_different_rows_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    np.savez(tmp_path / "t.npz", x=np.zeros((90, 3)), comp=np.zeros(60, int))
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(InputError, match=r"got 'comp' of shape .60,. beside 'x' of 90 rows. Give arrays of one length"):
+        datasets.read(tmp_path / "t.npz", label="comp")
+
+
+def test_what_is_made_of_an_npz_counts_and_not_its_features_alone(tmp_path, little_memory):
+    path = packed_zeros(tmp_path / "t.npz", "x", 10_000_000)  # 40 MB of float32
+    with pytest.raises(InputError, match=r"t.npz needs 0.3 GB of memory and 0.2 GB are free"):
+        datasets.read(path)
+
+
+def test_the_columns_of_a_wide_table_are_looked_up_and_not_looked_through(tmp_path):
+    class Name(str):
+        asked = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Name.asked += 1
+            return str.__eq__(self, other)
+
+    names = [Name(f"x{i}") for i in range(300)]
+    opening.require(tmp_path / "t.csv", names, [f"x{i}" for i in range(300)])
+    assert Name.asked <= 900  # and not half of 300 x 300
 
 
 def test_a_packed_table_that_unpacks_to_more_than_there_is_is_refused_before(tmp_path, little_memory):
@@ -149,7 +176,9 @@ def test_a_portfolio_of_more_classes_than_memory_can_hold_is_refused_before_it_i
 
 def test_a_portfolio_of_ten_thousand_classes_is_refused_however_much_memory_there_is(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 10**15)
-    with pytest.raises(InputError, match="5,000 classes are the most that it takes. Are these classes, or is it anoth"):
+    with pytest.raises(
+        InputError, match=r"5,000 classes are the most that it takes. Are these classes, or is it anoth"
+    ):
         portfolio.fit(np.zeros((90, 2), np.float32), labels.from_indices(np.arange(90), 10_000), budget=1)
     portfolio.check_classes(2000, 5000)
 

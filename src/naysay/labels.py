@@ -218,7 +218,7 @@ def validate(comp: Any, n_classes: int | None = None) -> Tensor:
     check_n_classes(tensor.shape[1])
     # the least and the largest tell it without a copy, NaN among them
     low, high = tensor.aminmax() if tensor.numel() else (tensor.new_zeros(()), tensor.new_zeros(()))
-    if not (0 <= float(low) and float(high) < float("inf")):
+    if not (float(low) >= 0 and float(high) < float("inf")):
         wrong = ~torch.isfinite(tensor) | (tensor < 0)
         at = int(wrong.any(1).nonzero()[0])
         row = [round(value, 4) for value in tensor[at].tolist()]

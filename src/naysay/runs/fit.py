@@ -93,10 +93,7 @@ def fit(
     processes: those that share the training (`naysay.processes.join`), all with the same arguments.
     """
     started = time.perf_counter()
-    if settings.flips and data.items.x.ndim == 2:
-        raise InputError("flips are for images, which have a mirror image; got a table. Leave flips out.")
-    if settings.auto:
-        portfolio.check_classes(*data.comp.shape)  # before anything takes long
+    _check(data, settings)
     saw, part = part_by_encoders(data, settings)
     if part is not None:
         tell(f"judging by the labels of {count(len(part[1]), 'image')}, which the encoder left out")
@@ -164,6 +161,14 @@ def fit(
     held = torch.cat([held for _, held in parts])
     rest = (held, seen, len(parts), time.perf_counter() - started, processes.size)
     return Fitted(settings, found, space, attempts, choice, kept, *rest, saw=saw)
+
+
+def _check(data: Labelled, settings: Settings) -> None:
+    """Raise InputError, before anything takes long, where these settings cannot be meant of these data."""
+    if settings.flips and data.items.x.ndim == 2:
+        raise InputError("flips are for images, which have a mirror image; got a table. Leave flips out.")
+    if settings.auto:
+        portfolio.check_classes(*data.comp.shape)
 
 
 def _mixed(
