@@ -8,6 +8,7 @@ import re
 import resource
 import signal
 import struct
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from PIL import Image
 
 from naysay import datasets, labels, memory, portfolio, reading
-from naysay.datasets import Source, opening, unpickle
+from naysay.datasets import Source, images, opening, unpickle
 from naysay.datasets.download import fetch
 from naysay.errors import InputError
 from naysay.features import load_encoder
@@ -212,9 +213,31 @@ def wide_image(path, width, height):
 
 def test_images_larger_than_memory_are_refused_by_their_headers(tmp_path, little_memory):
     for i in range(8):
-        wide_image(tmp_path / f"{i}.png", 12_000, 14_000)
-    with pytest.warns(Image.DecompressionBombWarning), pytest.raises(InputError, match=r"needs 2.0 GB of memory"):
+        wide_image(tmp_path / f"{i}.png", 8_000, 11_000)
+    with pytest.warns(UserWarning, match=r"704 megapixels"), pytest.raises(InputError, match=r"needs 1.1 GB of memory"):
         datasets.from_folder(tmp_path)
+
+
+def test_one_image_that_no_camera_makes_is_refused_by_its_header_and_without_pillows_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr(images, "_pixels", None)
+    for i in range(2):
+        Image.new("L", (4, 4)).save(tmp_path / f"{i}.png")
+    wide_image(tmp_path / "2.png", 12_000, 14_000)
+    with (
+        warnings.catch_warnings(),
+        pytest.raises(InputError, match=r"2.png is too large: .* 89 megapixels; got 12,000"),
+    ):
+        warnings.simplefilter("error")
+        datasets.from_folder(tmp_path)
+
+
+def test_what_photographs_take_is_told_before_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(images.cores, "usable", lambda: 2)
+    monkeypatch.setattr(images, "_pixels", lambda file, size, mode: 0)
+    for i in range(10):
+        wide_image(tmp_path / f"{i}.png", 9_504, 6_336)  # 60 megapixels
+    with pytest.warns(UserWarning, match=r"reading 10 images of 602 megapixels in all takes about 15 s"):
+        assert datasets.from_folder(tmp_path).x.shape == (10, 64, 64)
 
 
 def test_what_is_small_is_never_refused(monkeypatch):
