@@ -571,3 +571,21 @@ def test_a_vector_of_zeros_among_embeddings_is_no_error(tmp_path):
     with np.load(tmp_path / "RUN" / "report.npz") as shown:
         examples = shown["item_row"][shown["examples"]]  # an item, and the neighbours that the report shows of it
     assert x[examples].any(2).all(), "no neighbour is shown that is none"
+
+
+@pytest.mark.parametrize(("kind", "last"), [(pa.uint64(), 2**64 - 1), (pa.int64(), 2**63 - 1), (pa.int64(), 2 - 2**63)])
+def test_whole_numbers_that_differ_near_the_end_of_64_bits_are_kept_apart(kind, last):
+    step = -1 if last > 0 else 1
+    column = pa.chunked_array([pa.array([last + step * i * i for i in range(20)] + [None], kind)])
+    recipe = Columns((find("size", column),))
+    found = recipe.apply(pa.table({"size": column}))[:20, 0]
+    assert not recipe.columns[0].constant
+    np.testing.assert_array_equal(np.diff(found), step * np.diff(np.arange(20) ** 2))
+    assert find("size", pa.chunked_array([pa.array([last] * 20, kind)])).constant
+    # a later table may hold anything
+    assert float(recipe.apply(pa.table({"size": pa.array([5], kind)}))[0, 0]) == pytest.approx(float(5 - last))
+
+
+def test_texts_of_numbers_that_64_bits_do_not_tell_apart_are_not_called_constant():
+    column = pa.chunked_array([[str(2**64 - i) for i in range(1, 21)]])
+    assert find("size", column).told() == "left out (alike in 64 bits)"

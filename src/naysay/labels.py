@@ -129,8 +129,8 @@ def from_table(
             raise InputError(f"row {at} names class {its_label!r}, which was not among {among}.")
         votes.append((by, item_number[name], class_number[its_label]))
     counted = votes if annotator is None else set(votes)
-    rows, named = (np.fromiter((vote[at] for vote in counted), np.int64, len(counted)) for at in (1, 2))
-    return _from_votes(rows, named, len(item_list), len(classes), contradictions, item_list)
+    item_of, class_of = (np.fromiter((vote[at] for vote in counted), np.int64, len(counted)) for at in (1, 2))
+    return _from_votes(item_of, class_of, len(item_list), len(classes), contradictions, item_list)
 
 
 def unique_items(column: Sequence[Any]) -> list[Any]:
@@ -224,7 +224,7 @@ def validate(comp: Any, n_classes: int | None = None) -> Tensor:
         row = [round(value, 4) for value in tensor[at].tolist()]
         raise InputError(f"comp must hold finite numbers of at least 0; got {row} in row {at}.")
     block = max(1, BLOCK // max(1, tensor.shape[1]))
-    sums = torch.cat([part.double().sum(1) for part in tensor.split(block)])
+    sums = torch.cat([part.double().sum(1) for part in torch.split(tensor, block)])
     off = ((sums - 1).abs() > ROW_SUM_TOLERANCE) & (sums != 0)
     if bool(off.any()):
         at = int(off.nonzero()[0])

@@ -49,14 +49,13 @@ def _check_headers(path: Path, id: str | None, label: str | None, features: str 
     """Refuse, before anything is unpacked, arrays of different rows, and features whose work does not fit memory."""
     heads = npz_headers(path)
     x = features or next((name for name in ("x", "x_train") if name in heads), None)
-    if x not in heads or not heads[x][0]:
+    if x is None or x not in heads or not heads[x][0]:
         return  # what is missing is said where it is read
     shape, kind = heads[x]
     given = label or next((name for name in ("labels", "comp_train") if name in heads), None)
     wanted = "labels as class numbers or names, one row per row of x"
     for name, what in ((id or "ids", "one id per row"), (given, wanted), (truth, wanted)):
-        rows = heads[name][0][:1] if name in heads else shape[:1]
-        if rows != shape[:1]:
+        if name is not None and name in heads and heads[name][0][:1] != shape[:1]:
             got = f"{name!r} of shape {heads[name][0]} beside {x!r} of {shape[0]:,} rows"
             raise InputError(f"{path} must hold {what}; got {got}. Give arrays of one length.")
     if len(shape) == 2 and kind.kind in "iufb":

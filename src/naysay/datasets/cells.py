@@ -165,6 +165,28 @@ def as_numbers(column: Any, kind: Any = np.float32, form: str = "plain") -> tupl
     return found.understood(numbers_in(found.texts, kind, form))
 
 
+def is_long(kind: Any) -> bool:
+    """Whether an Arrow type is of whole numbers with more bits than float64 keeps."""
+    import pyarrow as pa
+
+    return kind in (pa.int64(), pa.uint64())
+
+
+def less(column: Any, centre: float) -> Floats:
+    """Whole numbers of 64 bits less `centre`, taken away before anything is rounded, as float64 (n,); NaN where empty.
+
+    Near 2^64 float64 has steps of 2048, and numbers that differ would be one.
+    """
+    import pyarrow.compute as pc
+
+    empty = np.asarray(column.is_null())
+    whole = np.asarray(pc.fill_null(column, 0))
+    rounded: Floats = whole.astype(np.float64) - centre
+    # modulo 2^64, where the difference is right if it is small
+    exact = (whole.view(np.uint64) - np.uint64(int(centre) % 2**64)).view(np.int64).astype(np.float64)
+    return np.where(empty, np.nan, np.where(np.abs(rounded) < 2.0**60, exact, rounded))
+
+
 def as_seconds(column: Any, form: str) -> tuple[Floats, Strange]:
     """A column as seconds (n,) since 1970 in UTC, read as the row `form` of DATES says; NaN where it cannot be."""
     import pyarrow as pa
