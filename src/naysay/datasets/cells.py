@@ -35,6 +35,7 @@ DATES = {  # the first that reads most cells is taken
 }
 CIRCLES = {"month": 12, "weekday": 7, "hour": 24}
 NAMED = 20  # strange cells that are named
+LARGEST = 1e18  # numbers of which many squares still add up in float32, as models and distances take them
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -275,6 +276,7 @@ def as_vectors(name: str, column: Any, *, exact: bool = False) -> Floats:
         raise not_numbers(name, quoted[1] if quoted else str(column.type)) from error
     values: Floats = np.asarray(flat).reshape(-1, width)
     check_finite(name, values)
+    check_size(name, values)
     return values
 
 
@@ -284,6 +286,15 @@ def check_finite(name: str, values: NDArray[Any], *, empty: bool = False) -> Non
     if row is not None:
         wrong = f"must hold finite numbers in column {name!r}; got nan or inf"
         raise Unfit(wrong, "Mend it, or leave it out.", row)
+
+
+def check_size(name: str, values: NDArray[Any]) -> None:
+    """Raise InputError where one of the numbers (n,) or (n, d) is so large that its square is beyond float32."""
+    large = np.abs(values) > LARGEST  # which NaN is not
+    if large.any():
+        row = int(np.argmax(large.reshape(len(values), -1).any(1)))
+        wrong = f"must hold numbers up to {LARGEST:g} in column {name!r}; got {float(values[large][0]):.3g}"
+        raise Unfit(wrong, "Mend it, or divide the column by a power of ten.", row)
 
 
 def not_numbers(column: str, got: str) -> Unfit:

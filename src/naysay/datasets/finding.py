@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.datasets import cells
-from naysay.datasets.cells import CIRCLES, DATES, Floats, Strange, check_finite, not_numbers, on_circle
+from naysay.datasets.cells import CIRCLES, DATES, Floats, Strange, check_finite, check_size, not_numbers, on_circle
 from naysay.datasets.kinds import ALIKE, Block, Boolean, Category, Column, Date, LeftOut, Lists, Number, Text
 from naysay.datasets.wording import Wording
 
@@ -103,6 +103,8 @@ def find_number(
     if not (empty or named) and _counts_rows(name, values):
         return LeftOut(name, why="id-like")
     centre = median(values) if is_far(values) else 0.0
+    if not centre:
+        check_size(name, values)
     fill = 0.0 if centre else median(values)
     flag = empty > MANY_EMPTY * len(values)
     constant = bool(np.nanmin(values) == np.nanmax(values)) and not flag
@@ -114,7 +116,8 @@ def find_numbers(names: Sequence[str], x: Block, named: Container[str] = ()) -> 
     low, high, empty = _extremes(x)
     middle = np.sort(x[:: max(1, -(-len(x) // SAMPLE))], 0)
     middle = middle[len(middle) // 2]
-    plain = (empty == 0) & np.isfinite(low) & np.isfinite(high) & ~far(low, high)
+    usable = (low >= -cells.LARGEST) & (high <= cells.LARGEST)
+    plain = (empty == 0) & usable & ~far(low, high)
     return [
         Number(name, fill=float(middle[j]), constant=bool(low[j] == high[j]))
         if plain[j] and not _is_numbered(name)

@@ -24,7 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.datasets import cells
-from naysay.datasets.cells import CIRCLES, DATES, Floats, Strange, Unfit, check_finite, not_numbers, on_circle
+from naysay.datasets.cells import (
+    CIRCLES,
+    DATES,
+    Floats,
+    Strange,
+    Unfit,
+    check_finite,
+    check_size,
+    not_numbers,
+    on_circle,
+)
 from naysay.datasets.wording import Wording
 from naysay.errors import InputError
 from naysay.words import count, few
@@ -148,6 +158,7 @@ class Number(Measured):
             near = (values - self.centre if self.centre else values).astype(np.float32, copy=False)
         block = super().fill_in(near, *beside)
         check_finite(self.name, block)
+        check_size(self.name, block)
         return block
 
     def told(self) -> str:
