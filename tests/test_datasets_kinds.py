@@ -571,3 +571,38 @@ def test_a_vector_of_zeros_among_embeddings_is_no_error(tmp_path):
     with np.load(tmp_path / "RUN" / "report.npz") as shown:
         examples = shown["item_row"][shown["examples"]]  # an item, and the neighbours that the report shows of it
     assert x[examples].any(2).all(), "no neighbour is shown that is none"
+
+
+@pytest.mark.parametrize(("kind", "last"), [(pa.uint64(), 2**64 - 1), (pa.int64(), 2**63 - 1), (pa.int64(), 2 - 2**63)])
+def test_whole_numbers_that_differ_near_the_end_of_64_bits_are_kept_apart(kind, last):
+    step = -1 if last > 0 else 1
+    column = pa.chunked_array([pa.array([last + step * i * i for i in range(20)] + [None], kind)])
+    recipe = Columns((find("size", column),))
+    found = recipe.apply(pa.table({"size": column}))[:20, 0]
+    assert not recipe.columns[0].constant
+    np.testing.assert_array_equal(np.diff(found), step * np.diff(np.arange(20) ** 2))
+    assert find("size", pa.chunked_array([pa.array([last] * 20, kind)])).constant
+    later = recipe.apply(pa.table({"size": pa.array([last + step * 10**17], kind)}))
+    assert float(later[0, 0]) == pytest.approx(step * 1e17)
+
+
+def test_texts_of_numbers_that_64_bits_do_not_tell_apart_are_not_called_constant():
+    column = pa.chunked_array([[str(2**64 - i) for i in range(1, 21)]])
+    assert find("size", column).told() == "left out (alike in 64 bits)"
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_number_whose_square_is_beyond_float32_is_named_by_column_and_row(tmp_path, empty):
+    cells = ["" if empty and i == 3 else "3e38" if i == 7 else f"0.{i}" for i in range(10)]
+    write(
+        tmp_path / "t.csv", {"id": [str(i) for i in range(10)], "size": cells, "y": [f"0.{9 - i}" for i in range(10)]}
+    )
+    wanted = r"t.csv must hold numbers up to 1e\+18 in column 'size'; got 3e\+38 in row 8. Mend it, or divide"
+    with pytest.raises(InputError, match=wanted):
+        read_table(tmp_path / "t.csv", id="id")
+
+
+def test_a_later_table_with_too_large_a_number_gets_the_same_sentence():
+    recipe = Columns.find({"size": np.arange(10.0) / 3})
+    with pytest.raises(InputError, match=r"up to 1e\+18 in column 'size'; got -3e\+20 in row 2"):
+        recipe.apply({"size": np.array([1, -3e20])})

@@ -8,6 +8,7 @@ import re
 import resource
 import signal
 import struct
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -16,13 +17,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from naysay import datasets, labels, memory, reading
-from naysay.datasets import Source, unpickle
+from naysay import datasets, labels, memory, portfolio, reading
+from naysay.datasets import Source, images, opening, unpickle
 from naysay.datasets.download import fetch
 from naysay.errors import InputError
 from naysay.features import load_encoder
 from naysay.learning import Config, Predictor
 from naysay.neighbors import Graph
+from naysay.reading import statements
 
 
 @pytest.fixture(autouse=True)
@@ -118,8 +120,35 @@ def packed_zeros(path, name, n):
 def test_an_npz_that_unpacks_to_more_than_there_is_is_refused_before(tmp_path, little_memory):
     path = packed_zeros(tmp_path / "t.npz", "x", 210_000_000)
     assert path.stat().st_size < 4_000_000
-    with pytest.raises(InputError, match=r"t.npz needs 0.2 GB of memory and 0.\d GB are free. Give fewer rows"):
+    with pytest.raises(InputError, match=r"t.npz needs 5.9 GB of memory and 0.\d GB are free. Give fewer rows"):
         datasets.read(path)
+
+
+def test_an_npz_whose_arrays_have_different_rows_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    np.savez(tmp_path / "t.npz", x=np.zeros((90, 3)), comp=np.zeros(60, int))
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(InputError, match=r"got 'comp' of shape .60,. beside 'x' of 90 rows. Give arrays of one length"):
+        datasets.read(tmp_path / "t.npz", label="comp")
+
+
+def test_what_is_made_of_an_npz_counts_and_not_its_features_alone(tmp_path, little_memory):
+    path = packed_zeros(tmp_path / "t.npz", "x", 10_000_000)  # 40 MB of float32
+    with pytest.raises(InputError, match=r"t.npz needs 0.3 GB of memory and 0.2 GB are free"):
+        datasets.read(path)
+
+
+def test_the_columns_of_a_wide_table_are_looked_up_and_not_looked_through(tmp_path):
+    class Name(str):
+        asked = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Name.asked += 1
+            return str.__eq__(self, other)
+
+    names = [Name(f"x{i}") for i in range(300)]
+    opening.require(tmp_path / "t.csv", names, [f"x{i}" for i in range(300)])
+    assert Name.asked <= 900  # and not half of 300 x 300
 
 
 def test_a_packed_table_that_unpacks_to_more_than_there_is_is_refused_before(tmp_path, little_memory):
@@ -141,6 +170,38 @@ def test_more_classes_than_memory_can_hold_are_refused_before_they_are_counted(l
         labels.from_table(table)
 
 
+def test_a_portfolio_of_more_classes_than_memory_can_hold_is_refused_before_it_is_tried(little_memory):
+    with pytest.raises(InputError, match=r"trying several models on 900 rows with 2,000 classes needs 0.\d GB"):
+        portfolio.fit(np.zeros((900, 2), np.float32), labels.from_indices(np.arange(900), 2000), budget=1)
+
+
+def test_a_portfolio_of_ten_thousand_classes_is_refused_however_much_memory_there_is(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 10**15)
+    with pytest.raises(
+        InputError, match=r"5,000 classes are the most that it takes. Are these classes, or is it anoth"
+    ):
+        portfolio.fit(np.zeros((90, 2), np.float32), labels.from_indices(np.arange(90), 10_000), budget=1)
+    portfolio.check_classes(2000, 5000)
+
+
+def test_few_labels_of_many_classes_touch_no_more_than_they_name(monkeypatch):
+    counted = []
+    monkeypatch.setattr(
+        np, "bincount", lambda x, minlength=0, of=np.bincount: counted.append(minlength) or of(x, minlength=minlength)
+    )
+    labels.from_indices(np.arange(50), 1000)
+    assert max(counted) == 50  # rows, and not rows times classes
+
+
+def test_what_is_ruled_out_of_many_classes_is_looked_up_once_each():
+    class Said(list):
+        def __contains__(self, k):
+            raise AssertionError("looked through, once for each class")
+
+    assert statements.KINDS["is"](Said([1, 2]), (), range(4)) == [0, 3]
+    assert statements.KINDS["chosen"](Said([1]), (0, 1), range(4)) == [0]
+
+
 def wide_image(path, width, height):
     """A PNG whose header says this size, with its checksum right."""
     Image.new("L", (4, 4)).save(path)
@@ -152,9 +213,29 @@ def wide_image(path, width, height):
 
 def test_images_larger_than_memory_are_refused_by_their_headers(tmp_path, little_memory):
     for i in range(8):
-        wide_image(tmp_path / f"{i}.png", 12_000, 14_000)
-    with pytest.warns(Image.DecompressionBombWarning), pytest.raises(InputError, match=r"needs 2.0 GB of memory"):
+        wide_image(tmp_path / f"{i}.png", 8_000, 11_000)
+    with pytest.warns(UserWarning, match=r"704 megapixels"), pytest.raises(InputError, match=r"needs 1.1 GB of memory"):
         datasets.from_folder(tmp_path)
+
+
+def test_one_image_that_no_camera_makes_is_refused_by_its_header_and_without_pillows_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr(images, "_pixels", None)
+    for i in range(2):
+        Image.new("L", (4, 4)).save(tmp_path / f"{i}.png")
+    wide_image(tmp_path / "2.png", 12_000, 14_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match=r"2.png is too large: .* 89 megapixels; got 12,000"):
+            datasets.from_folder(tmp_path)
+
+
+def test_what_photographs_take_is_told_before_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(images.cores, "usable", lambda: 2)
+    monkeypatch.setattr(images, "_pixels", lambda file, size, mode: 0)
+    for i in range(10):
+        wide_image(tmp_path / f"{i}.png", 9_504, 6_336)  # 60 megapixels
+    with pytest.warns(UserWarning, match=r"reading 10 images of 602 megapixels in all takes about 15 s"):
+        assert datasets.from_folder(tmp_path).x.shape == (10, 64, 64)
 
 
 def test_what_is_small_is_never_refused(monkeypatch):

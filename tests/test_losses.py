@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from naysay import labels, losses, transition
 from naysay.errors import InputError
-from naysay.losses import LOSSES
+from naysay.losses import LOSSES, logspace
 
 N, K = 12, 5
 SEPARABLE = [name for name, loss in LOSSES.items() if isinstance(loss, losses.Separable)]
@@ -243,6 +243,29 @@ def test_losses_said_to_saturate_are_bounded(name):
     logits = [torch.tensor([[c, 0, 0, 0, 0]], dtype=torch.float64) for c in (40.0, 400.0)]
     at = [float(losses.compute(name, g, comp)) for g in logits]
     assert at[0] == pytest.approx(at[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "biased", "zeros"])
+def test_of_many_classes_the_mix_is_the_same_and_takes_no_cube(kind, monkeypatch):
+    K, far = 40, torch.tensor([0.0, 60.0, 300.0])
+    T = {"uniform": transition.uniform(K), "biased": transition.biased(K), "zeros": torch.eye(K).roll(1, 1).double()}[
+        kind
+    ]
+    logits = torch.randn(3, K, generator=torch.Generator().manual_seed(0))
+    logits[range(3), [4, 5, 6]] += far
+    if kind == "zeros":  # where neither the likeliest nor the second name a class, only a floor is left
+        logits[2] /= 300
+    found, wanted = [], []
+    for most, of in ((32, found), (100, wanted)):
+        monkeypatch.setattr(logspace, "MANY", most)
+        x = logits.clone().requires_grad_()
+        mixed = logspace.log_mix(x.log_softmax(1), T.float())
+        mixed.gather(1, torch.tensor([[4], [5], [6]])).sum().backward()
+        of += [mixed.detach(), x.grad]
+    assert bool(found[1].isfinite().all())
+    # eight digits of float32, of numbers up to 300
+    torch.testing.assert_close(found[0], wanted[0], atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(found[1], wanted[1], atol=1e-5, rtol=1e-4)
 
 
 def test_eps_is_the_floor_that_published_code_has():

@@ -25,8 +25,8 @@ SEVERAL = (list, tuple, np.ndarray, Tensor, set, frozenset)  # what a row of sev
 PANDAS_MISSING = ("NAType", "NaTType")  # by name: an NA is neither equal to itself nor unequal, and pandas is not ours
 MOST = 64  # labels of a row, as their weights still tell them
 WHOLE = 1e-3  # by which a weight times the number of labels may be off, as `validate` lets row sums be
-BLOCK = 65_536  # rows looked at together, so that a million need little memory
-COUNT_BYTES = 20  # for each entry of comp while labels are counted: int64, float64 and the float32 that stays
+BLOCK = 1 << 22  # entries of comp looked at together, so that a million rows, or ten thousand classes, need no memory
+COUNT_BYTES = 20  # for each entry of comp while labels are counted, checked and audited
 ROW_SUM_TOLERANCE = 1e-3  # rows of float16 embeddings pipelines sum to 1 only to their eleven bits
 
 
@@ -44,9 +44,7 @@ def from_indices(y: Any, n_classes: int, *, contradictions: Contradictions = "ra
         got = f"{int(columns[at])} in row {int(rows[at])}. If the classes are counted from 1, subtract 1"
         raise InputError(f"class numbers must be 0 to {n_classes - 1} (or -1 for unlabelled); got {got}.")
     given = columns != UNLABELLED
-    _afford(n, n_classes)
-    counts = np.bincount(rows[given] * n_classes + columns[given], minlength=n * n_classes).reshape(n, n_classes)
-    return from_counts(counts, contradictions)
+    return _from_votes(rows[given], columns[given], n, n_classes, contradictions)
 
 
 def from_signed(votes: Any, n_classes: int, *, contradictions: Contradictions = "raise") -> Tensor:
@@ -130,10 +128,9 @@ def from_table(
             among = f"the options shown {few(shown[at])}"
             raise InputError(f"row {at} names class {its_label!r}, which was not among {among}.")
         votes.append((by, item_number[name], class_number[its_label]))
-    _afford(len(item_list), len(classes))
-    flat = [i * len(classes) + k for _, i, k in (votes if annotator is None else set(votes))]
-    counts = np.bincount(np.array(flat, np.int64), minlength=len(item_list) * len(classes))
-    return from_counts(counts.reshape(-1, len(classes)), contradictions, item_list)
+    counted = votes if annotator is None else set(votes)
+    item_of, class_of = (np.fromiter((vote[at] for vote in counted), np.int64, len(counted)) for at in (1, 2))
+    return _from_votes(item_of, class_of, len(item_list), len(classes), contradictions, item_list)
 
 
 def unique_items(column: Sequence[Any]) -> list[Any]:
@@ -178,24 +175,31 @@ def is_missing(value: Any) -> bool:
     return value is None or nan or type(value).__name__ in PANDAS_MISSING
 
 
-def tally(comp: Tensor, most: int = MOST) -> tuple[Tensor, Tensor]:
+def tally(comp: Tensor, most: int = MOST, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
     """How often each class is named (n, K), and of which rows (n,) the weights tell it.
 
     They do of rows of multiples of 1/m, which are m labels that weigh 1/m each, m at most `most`; and of rows without
     labels. Any other row is soft, and its counts are 0. The smallest numbers fit: a row that names two classes twice
-    each counts as two labels.
+    each counts as two labels. dtype: of the counts, that of comp unless given.
     """
-    counts, told = torch.zeros_like(comp), ~(comp > 0).any(1)
-    for start in range(0, len(comp), BLOCK):
-        todo = start + (~told[start : start + BLOCK]).nonzero()[:, 0]
+    counts, told = torch.zeros_like(comp, dtype=dtype or comp.dtype), torch.ones(len(comp), dtype=torch.bool)
+    block = max(1, BLOCK // max(1, comp.shape[1]))
+    for start in range(0, len(comp), block):
+        part = comp[start : start + block]
+        rows, named = part.nonzero(as_tuple=True)  # of many classes a row names few
+        weights, left = part[rows, named], (part > 0).any(1)
         for m in range(1, most + 1):
-            if not len(todo):
+            if not len(rows):
                 break
-            scaled = comp[todo] * m
-            whole = scaled.round()
-            fits = ((scaled - whole).abs() <= WHOLE).all(1) & (whole.sum(1) == m)
-            counts[todo[fits]], told[todo[fits]] = whole[fits], True
-            todo = todo[~fits]
+            whole = (weights * m).round()
+            off = ((weights * m - whole).abs() > WHOLE).to(comp.dtype)
+            labels_of, wrong = torch.zeros(2, len(part), dtype=comp.dtype).index_add(1, rows, torch.stack([whole, off]))
+            fits = left & (wrong == 0) & (labels_of == m)
+            put = fits[rows]
+            counts[start + rows[put], named[put]] = whole[put].to(counts.dtype)
+            left &= ~fits
+            rows, named, weights = (of[left[rows]] for of in (rows, named, weights))
+        told[start : start + block] = ~left
     return counts, told
 
 
@@ -212,12 +216,15 @@ def validate(comp: Any, n_classes: int | None = None) -> Tensor:
     if n_classes is not None and tensor.shape[1] != n_classes:
         raise InputError(f"comp must have one column per class; got {tensor.shape[1]} columns for {n_classes} classes.")
     check_n_classes(tensor.shape[1])
-    wrong = ~torch.isfinite(tensor) | (tensor < 0)
-    if bool(wrong.any()):
+    # the least and the largest tell it without a copy, NaN among them
+    low, high = tensor.aminmax() if tensor.numel() else (tensor.new_zeros(()), tensor.new_zeros(()))
+    if not (float(low) >= 0 and float(high) < float("inf")):
+        wrong = ~torch.isfinite(tensor) | (tensor < 0)
         at = int(wrong.any(1).nonzero()[0])
         row = [round(value, 4) for value in tensor[at].tolist()]
         raise InputError(f"comp must hold finite numbers of at least 0; got {row} in row {at}.")
-    sums = tensor.double().sum(1)
+    block = max(1, BLOCK // max(1, tensor.shape[1]))
+    sums = torch.cat([part.double().sum(1) for part in torch.split(tensor, block)])
     off = ((sums - 1).abs() > ROW_SUM_TOLERANCE) & (sums != 0)
     if bool(off.any()):
         at = int(off.nonzero()[0])
@@ -248,9 +255,42 @@ def from_counts(
     counts: NDArray[np.int64], contradictions: Contradictions, items: Sequence[Any] | None = None
 ) -> Tensor:
     """How often each row names each class (n, K), as `comp`."""
+    everything = counts.min(axis=1, initial=1) > 0
+    _refuse(everything, contradictions, items)
+    if contradictions == "unlabel":
+        counts = np.where(everything[:, None], 0, counts)
+    total = counts.sum(1, keepdims=True)
+    return torch.from_numpy((counts / np.maximum(total, 1)).astype(np.float32))
+
+
+def _from_votes(
+    rows: NDArray[np.int64],
+    named: NDArray[np.int64],
+    n: int,
+    n_classes: int,
+    contradictions: Contradictions,
+    items: Sequence[Any] | None = None,
+) -> Tensor:
+    """Single labels, their rows and classes (m,), as `comp` (n, K): only what is named is touched, for of ten thousand
+    classes a row names few, and a matrix of counts took a minute.
+    """
+    _afford(n, n_classes)
+    places, times = np.unique(rows * n_classes + named, return_counts=True)
+    row_of, total = places // n_classes, np.bincount(rows, minlength=n)
+    everything = np.bincount(row_of, minlength=n) == n_classes
+    _refuse(everything, contradictions, items)
+    weights = times / total[row_of]
+    if contradictions == "unlabel":
+        weights[everything[row_of]] = 0
+    comp = np.zeros(n * n_classes, np.float32)
+    comp[places] = weights
+    return torch.from_numpy(comp.reshape(n, n_classes))
+
+
+def _refuse(everything: NDArray[np.bool_], contradictions: Contradictions, items: Sequence[Any] | None) -> None:
+    """Raise InputError where rows name `everything` (n,), unless something is to become of them."""
     if contradictions not in get_args(Contradictions):
         raise InputError(f'contradictions must be "raise", "unlabel" or "keep"; got {contradictions!r}.')
-    everything = counts.min(axis=1, initial=1) > 0
     if everything.any() and contradictions == "raise":
         at = int(np.flatnonzero(everything)[0])
         where = f"row {at}" if items is None else f"item {items[at]!r}"
@@ -259,10 +299,6 @@ def from_counts(
             'labels, or pass contradictions="unlabel" (ignore such rows) or "keep" (weigh the classes by how often '
             "they were named)."
         )
-    if contradictions == "unlabel":
-        counts = np.where(everything[:, None], 0, counts)
-    total = counts.sum(1, keepdims=True)
-    return torch.from_numpy((counts / np.maximum(total, 1)).astype(np.float32))
 
 
 def _entries(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:

@@ -5,6 +5,7 @@ the ids `ids`, the complementary labels `labels` (or `comp_train`): class number
 none; other names can be given.
 """
 
+import math
 from os import PathLike
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import numpy as np
 
 from naysay import memory
 from naysay.datasets.dataset import Array, Items, Texts, checked_texts, numbered, unfinite_row
-from naysay.datasets.store import FEWER, UNREADABLE, plain, read_npz, require_file
+from naysay.datasets.store import FEWER, UNREADABLE, npz_headers, plain, read_npz, require_file
 from naysay.errors import InputError, unknown
+
+TABLES = 7  # of the size of the features that are held at once, while they are checked, standardised and compared
 
 
 def read_arrays(
@@ -28,6 +31,7 @@ def read_arrays(
     path = Path(path)
     if path.suffix.lower() == ".npy":
         return _items(path, read_npy(path))
+    _check_headers(path, id, label, features, truth)
     arrays = read_npz(path)
     for name in (id, label, features, truth):
         if name is not None and name not in arrays:
@@ -39,6 +43,23 @@ def read_arrays(
     ids = arrays[id] if id else arrays.get("ids")
     labels = arrays[label] if label else arrays.get("labels", arrays.get("comp_train"))
     return _items(path, x, ids, labels, arrays[truth] if truth else None)
+
+
+def _check_headers(path: Path, id: str | None, label: str | None, features: str | None, truth: str | None) -> None:
+    """Refuse, before anything is unpacked, arrays of different rows, and features whose work does not fit memory."""
+    heads = npz_headers(path)
+    x = features or next((name for name in ("x", "x_train") if name in heads), None)
+    if x is None or x not in heads or not heads[x][0]:
+        return  # what is missing is said where it is read
+    shape, kind = heads[x]
+    given = label or next((name for name in ("labels", "comp_train") if name in heads), None)
+    wanted = "labels as class numbers or names, one row per row of x"
+    for name, what in ((id or "ids", "one id per row"), (given, wanted), (truth, wanted)):
+        if name is not None and name in heads and heads[name][0][:1] != shape[:1]:
+            got = f"{name!r} of shape {heads[name][0]} beside {x!r} of {shape[0]:,} rows"
+            raise InputError(f"{path} must hold {what}; got {got}. Give arrays of one length.")
+    if len(shape) == 2 and kind.kind in "iufb":
+        memory.afford(TABLES * max(4, kind.itemsize) * math.prod(shape), str(path), FEWER)
 
 
 def read_npy(path: str | PathLike[str]) -> Array:

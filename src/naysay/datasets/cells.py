@@ -35,6 +35,7 @@ DATES = {  # the first that reads most cells is taken
 }
 CIRCLES = {"month": 12, "weekday": 7, "hour": 24}
 NAMED = 20  # strange cells that are named
+LARGEST = 2.0**64  # of whole numbers; about the root of float32's largest, so that the square of more is infinite
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -165,6 +166,28 @@ def as_numbers(column: Any, kind: Any = np.float32, form: str = "plain") -> tupl
     return found.understood(numbers_in(found.texts, kind, form))
 
 
+def is_long(kind: Any) -> bool:
+    """Whether an Arrow type is of whole numbers with more bits than float64 keeps."""
+    import pyarrow as pa
+
+    return kind in (pa.int64(), pa.uint64())
+
+
+def less(column: Any, centre: float) -> Floats:
+    """Whole numbers of 64 bits less `centre`, taken away before anything is rounded, as float64 (n,); NaN where empty.
+
+    Near 2^64 float64 has steps of 2048, and numbers that differ would be one.
+    """
+    import pyarrow.compute as pc
+
+    empty = np.asarray(column.is_null())
+    whole = np.asarray(pc.fill_null(column, 0))
+    rounded: Floats = whole.astype(np.float64) - centre
+    # modulo 2^64, where the difference is right if it is small
+    exact = (whole.view(np.uint64) - np.uint64(int(centre) % 2**64)).view(np.int64).astype(np.float64)
+    return np.where(empty, np.nan, np.where(np.abs(rounded) < 2.0**60, exact, rounded))
+
+
 def as_seconds(column: Any, form: str) -> tuple[Floats, Strange]:
     """A column as seconds (n,) since 1970 in UTC, read as the row `form` of DATES says; NaN where it cannot be."""
     import pyarrow as pa
@@ -253,6 +276,7 @@ def as_vectors(name: str, column: Any, *, exact: bool = False) -> Floats:
         raise not_numbers(name, quoted[1] if quoted else str(column.type)) from error
     values: Floats = np.asarray(flat).reshape(-1, width)
     check_finite(name, values)
+    check_size(name, values)
     return values
 
 
@@ -262,6 +286,15 @@ def check_finite(name: str, values: NDArray[Any], *, empty: bool = False) -> Non
     if row is not None:
         wrong = f"must hold finite numbers in column {name!r}; got nan or inf"
         raise Unfit(wrong, "Mend it, or leave it out.", row)
+
+
+def check_size(name: str, values: NDArray[Any]) -> None:
+    """Raise InputError where one of the numbers (n,) or (n, d) is so large that its square is beyond float32."""
+    large = np.abs(values) > LARGEST  # which NaN is not
+    if large.any():
+        row = int(np.argmax(large.reshape(len(values), -1).any(1)))
+        wrong = f"must hold numbers up to {LARGEST:.2g} in column {name!r}; got {float(values[large][0]):.3g}"
+        raise Unfit(wrong, "Mend it, or divide the column by a power of ten.", row)
 
 
 def not_numbers(column: str, got: str) -> Unfit:

@@ -149,14 +149,14 @@ def _collect(
     """
     import pyarrow as pa
 
-    opened = open_table(path, text, picked, *look(path, picked, lists=lists))
+    opened, explicit = open_table(path, text, picked, *look(path, picked, lists=lists)), frozenset(named)
     texts, x, sources = _load(path, opened, text, picked)
     numbers = [name for name in picked if name in opened.numbers]
     vectors = [name for name in picked if name in opened.lists]
     with reading(path):
         matrix = np.concatenate([x[:, :0], *(sources[name] for name in numbers)], 1) if vectors else x
         matrix = matrix if rows is None else matrix[rows]
-        found = {column.name: column for column in finding.find_numbers(numbers, matrix, named)}
+        found = {column.name: column for column in finding.find_numbers(numbers, matrix, explicit)}
         for name in vectors:
             _check_tellable(path, sources[name], name)
             found[name] = kinds.Lists(name, width=sources[name].shape[1])
@@ -165,8 +165,8 @@ def _collect(
         odd |= {name: pa.chunked_array(source) for name, source in _again(path, far).items()}
         for name, column in odd.items():
             deciding = column if rows is None else column.take(pa.array(rows))
-            found[name] = finding.find(name, deciding, named=name in named)
-        recipe = Columns.settle(tuple(found[name] for name in picked), frozenset(named), warn=rows is None)
+            found[name] = finding.find(name, deciding, named=name in explicit)
+        recipe = Columns.settle(tuple(found[name] for name in picked), explicit, warn=rows is None)
         if odd or not recipe.is_plain or rows is not None:  # the other rows may have empty cells
             x = _assemble(path, recipe, sources | odd)
     return texts, x, recipe
@@ -180,7 +180,8 @@ def _load(
     That is a part (n, width) of the matrix, into which numbers are written as they come; of other columns, the blocks.
     """
     plain = [name for name in picked if name in opened.numbers or name in opened.lists]
-    odd: dict[str, list[Any]] = {name: [] for name in picked if name not in plain}
+    read_so = frozenset(plain)
+    odd: dict[str, list[Any]] = {name: [] for name in picked if name not in read_so}
     parts: dict[str, list[Texts]] = {name: [] for name in text}
     x, widths, rows = np.empty((0, 0), np.float32), [1] * len(plain), 0
     for start, batch in blocks(path, opened):

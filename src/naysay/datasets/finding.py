@@ -6,14 +6,15 @@ slip, which counts as empty. A column that numbers the rows, and one of texts th
 
 import re
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.datasets import cells
-from naysay.datasets.cells import CIRCLES, DATES, Floats, Strange, check_finite, not_numbers, on_circle
-from naysay.datasets.kinds import Block, Boolean, Category, Column, Date, LeftOut, Lists, Number, Text
+from naysay.datasets.cells import CIRCLES, DATES, Floats, Strange, check_finite, check_size, not_numbers, on_circle
+from naysay.datasets.kinds import ALIKE, Block, Boolean, Category, Column, Date, LeftOut, Lists, Number, Text
 from naysay.datasets.wording import Wording
 
 MANY_EMPTY = 0.01  # of the cells: from here on that a cell is empty may say something itself
@@ -42,7 +43,7 @@ def find(name: str, column: Any, *, named: bool = False) -> Column:
     if cells.is_list(kind):
         return Lists(name, width=cells.as_vectors(name, column).shape[1])
     if cells.is_number(kind):
-        return find_number(name, cells.as_numbers(column, np.float64)[0], named=named)
+        return _of_numbers(name, column, named)
     if cells.is_date(kind):
         return find_date(name, *cells.as_seconds(column, "year-month-day"), "year-month-day")
     if not (cells.is_text(kind) or pa.types.is_boolean(kind)):
@@ -50,6 +51,16 @@ def find(name: str, column: Any, *, named: bool = False) -> Column:
     if cells.is_text(kind):
         column.validate(full=True)  # a file may hold bytes that are no text
     return _of_texts(name, column, cells.as_texts(column), named)
+
+
+def _of_numbers(name: str, column: Any, named: bool) -> Column:
+    found = find_number(name, cells.as_numbers(column, np.float64)[0], named=named)
+    if not (cells.is_long(column.type) and isinstance(found, Number) and found.centre):
+        return found
+    near = cells.less(column, found.centre)
+    if not (found.empty or named) and _counts_rows(name, near):
+        return LeftOut(name, why="id-like")
+    return replace(found, constant=bool(np.nanmin(near) == np.nanmax(near)) and not found.flag)
 
 
 def _of_texts(name: str, column: Any, found: cells.Texts, named: bool) -> Column:
@@ -63,7 +74,10 @@ def _of_texts(name: str, column: Any, found: cells.Texts, named: bool) -> Column
         numbers = cells.numbers_in(found.texts, np.float32, form)
         if said and counts[~np.isnan(numbers)].sum() >= MOST * said:
             exact = np.float64 if is_far(numbers) else np.float32
-            return find_number(name, *cells.as_numbers(column, exact, form), form, named=named)
+            number = find_number(name, *cells.as_numbers(column, exact, form), form, named=named)
+            if isinstance(number, Number) and number.centre and number.constant and len(found.texts) > 1:
+                return LeftOut(name, number.empty, why=ALIKE)  # which are not known to be the same number
+            return number
     lower = {text.lower() for text in found.texts.to_pylist()} if len(found.texts) <= 8 else set()
     for words in TRUTHS:
         # one of the words alone says something by where it is missing
@@ -89,6 +103,8 @@ def find_number(
     if not (empty or named) and _counts_rows(name, values):
         return LeftOut(name, why="id-like")
     centre = median(values) if is_far(values) else 0.0
+    if not centre:
+        check_size(name, values)
     fill = 0.0 if centre else median(values)
     flag = empty > MANY_EMPTY * len(values)
     constant = bool(np.nanmin(values) == np.nanmax(values)) and not flag
@@ -100,7 +116,8 @@ def find_numbers(names: Sequence[str], x: Block, named: Container[str] = ()) -> 
     low, high, empty = _extremes(x)
     middle = np.sort(x[:: max(1, -(-len(x) // SAMPLE))], 0)
     middle = middle[len(middle) // 2]
-    plain = (empty == 0) & np.isfinite(low) & np.isfinite(high) & ~far(low, high)
+    usable = (low >= -cells.LARGEST) & (high <= cells.LARGEST)
+    plain = (empty == 0) & usable & ~far(low, high)
     return [
         Number(name, fill=float(middle[j]), constant=bool(low[j] == high[j]))
         if plain[j] and not _is_numbered(name)

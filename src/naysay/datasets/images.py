@@ -7,6 +7,7 @@ programs. Hidden files and folders (`.thumbnails`) are no images of the user's.
 
 import math
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay import memory
+from naysay import cores, memory
 from naysay.datasets.columns import flat, pad, read_columns
 from naysay.datasets.dataset import Items, Texts, checked_texts
 from naysay.datasets.store import UNREADABLE
@@ -29,6 +30,9 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM", "TIFF")
 SIDE = 64  # pixels: what images are brought to that are larger, or of different sizes
 GREY = {"1", "L", "I;16", "I;16L", "I;16B", "I;16N"}
 COPIES = 3  # of an image's pixels, while it is set upright and its colours converted
+LARGEST = 89_000_000  # pixels of one image: cameras have 24 to 60 million, and beyond it Pillow suspects a bomb
+PER_SECOND = 20_000_000  # pixels that a core reads, of JPEG and PNG
+WORTH_TELLING = 10  # seconds
 SMALLER = "Make them smaller, or give fewer."
 # what Pillow raises on files that are cut short or altered, in whichever format
 BROKEN = (*UNREADABLE, SyntaxError, LookupError, ArithmeticError, AttributeError)
@@ -102,8 +106,12 @@ def whole_names(ids: Texts) -> dict[str, str]:
 
 
 def _read(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
-    with ThreadPoolExecutor() as pool:
-        shapes, modes = (set(found) for found in zip(*pool.map(_kind, files), strict=True))
+    kinds = _kinds(files)
+    shapes, modes = (set(found) for found in zip(*kinds, strict=True))
+    pixels = sum(height * width for (height, width), _ in kinds)
+    if (seconds := pixels / (PER_SECOND * cores.usable())) > WORTH_TELLING:
+        what = f"{len(files):,} images of {pixels / 1e6:,.0f} megapixels in all"
+        warnings.warn(f"reading {what} takes about {seconds:,.0f} s; smaller copies are read sooner", stacklevel=4)
     if size is None:
         common = next(iter(shapes))
         size = common if len(shapes) == 1 and max(common) <= SIDE else (SIDE, SIDE)
@@ -120,6 +128,21 @@ def _read(files: list[Path], size: tuple[int, int] | None) -> NDArray[np.uint8]:
     with ThreadPoolExecutor(max(1, at_once)) as pool:
         list(pool.map(fill, range(len(files))))
     return x
+
+
+def _kinds(files: list[Path]) -> list[tuple[tuple[int, int], str]]:
+    """The images' sizes and colour modes; what is too large is refused before any of them is decoded."""
+    from PIL import Image
+
+    with warnings.catch_warnings(), ThreadPoolExecutor() as pool:
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # which is said here, in one sentence
+        found = list(pool.map(_kind, files))
+    for file, ((height, width), _) in zip(files, found, strict=True):
+        if height * width > LARGEST:
+            got = f"got {width:,} x {height:,}"
+            most = f"an image may have {LARGEST / 1e6:.0f} megapixels"
+            raise InputError(f"{file} is too large: {most}; {got}. Make it smaller, or take it out of the folder.")
+    return found
 
 
 def _kind(file: Path) -> tuple[tuple[int, int], str]:

@@ -16,7 +16,7 @@ another table: text, numbers and lists of text, with nothing to run.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -24,13 +24,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.datasets import cells
-from naysay.datasets.cells import CIRCLES, DATES, Floats, Strange, Unfit, check_finite, not_numbers, on_circle
+from naysay.datasets.cells import (
+    CIRCLES,
+    DATES,
+    Floats,
+    Strange,
+    Unfit,
+    check_finite,
+    check_size,
+    not_numbers,
+    on_circle,
+)
 from naysay.datasets.wording import Wording
 from naysay.errors import InputError
 from naysay.words import count, few
 
 Block = NDArray[np.float32]
 
+ALIKE = "alike in 64 bits"  # texts of numbers that differ in further digits alone
 LARGEST = 3e38  # of float32
 
 
@@ -148,6 +159,9 @@ class Number(Measured):
             raise InputError(f"the column {self.name!r} must have a known form of numbers.")
 
     def apply(self, column: Any) -> tuple[Block, Strange]:
+        if self.centre and cells.is_long(column.type):
+            near = replace(self, centre=0.0)  # what is filled in is near 0 already
+            return near.finish(cells.less(column, self.centre), {}, partial(not_numbers, self.name))
         values, strange = cells.as_numbers(column, np.float64 if self.centre else np.float32, self.form)
         return self.finish(values, strange, partial(not_numbers, self.name))
 
@@ -157,6 +171,7 @@ class Number(Measured):
             near = (values - self.centre if self.centre else values).astype(np.float32, copy=False)
         block = super().fill_in(near, *beside)
         check_finite(self.name, block)
+        check_size(self.name, block)
         return block
 
     def told(self) -> str:
@@ -350,7 +365,7 @@ class Lists(Column):
 
 @dataclass(frozen=True, eq=False)
 class LeftOut(Column):
-    """why: "constant", "empty" or "id-like"."""
+    """why: "constant", "empty", "id-like", or ALIKE."""
 
     kind, plural = "left out", "left out"
     why: str = "constant"

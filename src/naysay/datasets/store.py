@@ -4,13 +4,16 @@ The folder is the one given, or $NAYSAY_DATA, or the platform's cache folder. Be
 the published files as they were downloaded (or put there by hand); it may be deleted once the npz exists.
 """
 
+import io
 import os
 import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +27,11 @@ BAD_CONTENT = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
 )
 UNREADABLE = (OSError, MemoryError, *BAD_CONTENT)
+HEADER_BYTES = 1 << 16
+HEADERS = {  # how an array begins, and what reads the rest of that
+    b"\x93NUMPY\x01\x00": np.lib.format.read_array_header_1_0,
+    b"\x93NUMPY\x02\x00": np.lib.format.read_array_header_2_0,
+}
 FEWER = "Give fewer rows, or features in a .npy file of float32, which is not read at once."
 WAY_OUT = "Choose another data folder with data= or $NAYSAY_DATA."
 
@@ -60,20 +68,43 @@ def plain(array: Array | bytes, path: Path) -> Array:
         return array.astype(kind)
 
 
+def npz_headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+    """The shapes and types of the arrays in an npz file, of which nothing is unpacked but their first bytes."""
+    require_file(path)
+    found = {}
+    with _reading(path), zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as file:
+                    head = io.BytesIO(file.read(HEADER_BYTES))
+                read = HEADERS.get(head.read(8))
+                if read is not None:  # what else there may be is refused where it is read
+                    shape, _, kind = read(head)
+                    found[name.removesuffix(".npy")] = (shape, kind)
+    return found
+
+
+@contextmanager
+def _reading(path: Path, way_out: str = "Replace it with a whole copy.") -> Iterator[None]:
+    """Around what is read of an npz file: what goes wrong is said in one sentence."""
+    try:
+        yield
+    except InputError:  # which is a ValueError too
+        raise
+    except UNREADABLE as error:
+        raise InputError(f"{path} cannot be read as .npz ({error}). {way_out}") from error
+
+
 def read_npz(path: Path, way_out: str = "Replace it with a whole copy.") -> dict[str, Array]:
     """All arrays of an npz file; objects in it are refused, never unpickled."""
     require_file(path)
-    try:
+    with _reading(path, way_out):
         with zipfile.ZipFile(path) as archive:  # np.load would take any other file for a single array or a pickle
             names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
             unpacked = sum(member.file_size for member in archive.infolist())
         memory.afford(unpacked, str(path), FEWER)
         with np.load(path, allow_pickle=False) as file:
             return {name: plain(file[name], path) for name in names}
-    except InputError:  # which is a ValueError too
-        raise
-    except UNREADABLE as error:
-        raise InputError(f"{path} cannot be read as .npz ({error}). {way_out}") from error
 
 
 def read(path: Path, name: str, shape: tuple[int, ...] | None = None) -> Dataset:

@@ -172,14 +172,14 @@ def _check(features: Any, graph: neighbors.Graph | None, n: int, sample: int) ->
 def label_counts(comp: Tensor) -> LabelCounts:
     """How often each class is named in each row, (n, K) whole numbers, from rows that weigh m labels 1/m each."""
     weights = comp.detach().cpu()
-    counts, told = labels.tally(weights)
+    counts, told = labels.tally(weights, dtype=torch.int32)
     if not bool(told.all()):
         row = int((~told).nonzero()[0])
         raise InputError(
             f"an audit needs the labels as they were given, m labels weighing 1/m each; row {row} of comp is soft "
             f"({', '.join(f'{w:.3g}' for w in weights[row, :5].tolist())} ...). Audit the labels before augmentation."
         )
-    return counts.numpy().astype(np.int32)
+    return counts.numpy()
 
 
 def ask_neighbors(

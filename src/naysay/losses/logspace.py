@@ -8,6 +8,8 @@ import math
 import torch
 from torch import Tensor
 
+MANY = 32  # classes, from which (n, K, K) is too much to hold
+
 
 def log_not(logits: Tensor) -> Tensor:
     """log(1 - p_k) (n, K) for p = softmax(logits): logsumexp of the other logits minus logsumexp of all.
@@ -25,7 +27,22 @@ def log_not(logits: Tensor) -> Tensor:
 
 def log_mix(log_p: Tensor, T: Tensor) -> Tensor:
     """log(p @ T) (n, K) from log p (n, K) and non-negative T (K, K)."""
+    if len(T) > MANY:
+        return _log_mix_of_many(log_p, T)
     return (log_p.unsqueeze(2) + T.log()).logsumexp(1)
+
+
+def _log_mix_of_many(log_p: Tensor, T: Tensor) -> Tensor:
+    """The same by a product of matrices, where the sum of (n, K, K) takes gigabytes and a second a batch.
+
+    The likeliest class stands apart: where T never lets it name k, the others keep the logarithm and its gradient.
+    """
+    top = log_p.argmax(1, keepdim=True)
+    others = log_p.scatter(1, top, -math.inf)
+    most = others.detach().max(1, keepdim=True).values
+    least = torch.finfo(log_p.dtype).tiny  # what neither it nor the second names, and all the rest hardly can
+    rest = most + ((others - most).exp() @ T).clamp_min(least).log()
+    return torch.logaddexp(log_p.gather(1, top) + T[top[:, 0]].log(), rest)
 
 
 def log_mass(log_p: Tensor, membership: Tensor) -> Tensor:

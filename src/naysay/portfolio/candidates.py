@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from naysay import memory
 from naysay.bases import Base, Boosting, Forest, Linear, Nearest, Network
 from naysay.bases.network import SMALL, TAUGHT
 from naysay.bases.through import Floats
@@ -18,6 +19,10 @@ from naysay.portfolio.spaces import COMPONENTS
 
 Cost = Callable[[int, int, int], float]  # of rows n, columns d and classes K, in seconds
 
+# beyond it the condition and the inverses of T (K, K) alone take minutes each
+MOST_CLASSES = 5000
+MATRICES, SQUARES = 16, 12  # numbers (n, K) and (K, K) that are held at once: a candidate's settings, folds and mixture
+FEW_CLASSES = 32  # up to so many, T costs nothing beside the rest
 STRENGTHS = tuple(Linear(strength) for strength in (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4))
 
 
@@ -45,8 +50,13 @@ class Candidate:
         return replace(self, settings=tuple(each))
 
 
+def _through(n: int, K: int) -> float:
+    """What n rows cost to be taken through T (K, K), and back."""
+    return n * K * K * 2e-10 if K > FEW_CLASSES else 0.0
+
+
 def _linear(n: int, d: int, K: int) -> float:
-    return len(STRENGTHS) * (0.005 + 100 * n * (d + 10) * K * 4e-10)
+    return len(STRENGTHS) * (0.005 + 100 * n * (d + 10) * K * 4e-10 + 100 * _through(n, K))
 
 
 def _nearest(n: int, d: int, K: int) -> float:
@@ -54,7 +64,7 @@ def _nearest(n: int, d: int, K: int) -> float:
 
 
 def _network(n: int, d: int, K: int) -> float:
-    return 0.3 + SMALL.epochs * n * (d + 60) * 7e-8
+    return 0.3 + SMALL.epochs * (n * (d + 60) * 7e-8 + _through(n, K))
 
 
 def _taught(n: int, d: int, K: int) -> float:
@@ -63,15 +73,15 @@ def _taught(n: int, d: int, K: int) -> float:
 
 
 def _forest(n: int, d: int, K: int) -> float:
-    return 100 * (4e-4 + n * math.sqrt(d) * (K + 6) * 1.5e-8)
+    return 100 * (4e-4 + n * math.sqrt(d) * (K + 6) * 1.5e-8) + 50 * _through(n, K)
 
 
 def _self_trained(n: int, d: int, K: int) -> float:
-    return 300 * (4e-4 + n * math.sqrt(d) * (K + 6) * 6e-8)
+    return 300 * (4e-4 + n * math.sqrt(d) * (K + 6) * 6e-8) + 50 * _through(n, K)
 
 
 def _boosting(n: int, d: int, K: int) -> float:
-    return 200 * (1e-3 + n * d * (K + 2) * 2e-8)
+    return 200 * (1e-3 + n * d * (K + 2) * 2e-8 + _through(n, K))
 
 
 def _few(cost: Cost) -> Cost:
@@ -114,6 +124,15 @@ def check_budget(budget: float) -> None:
     """Raise InputError for a budget that is none."""
     if not (math.isfinite(budget) and budget > 0):
         raise InputError(f"budget must be above 0 seconds; got {budget}. 75 is enough for 2,000 rows.")
+
+
+def check_classes(n: int, n_classes: int) -> None:
+    """Raise InputError where n rows of so many classes are more than the portfolio can hold, or would ever finish."""
+    of = f"trying several models on {n:,} rows with {n_classes:,} classes"
+    way_out = "Are these classes, or is it another column? Give fewer rows or classes."
+    if n_classes > MOST_CLASSES:
+        raise InputError(f"{of} would take hours; {MOST_CLASSES:,} classes are the most that it takes. {way_out}")
+    memory.afford(8 * n_classes * (MATRICES * n + SQUARES * n_classes), of, way_out)
 
 
 def affordable(

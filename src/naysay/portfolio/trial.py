@@ -26,7 +26,7 @@ from naysay.bases.through import Floats, as_floats, softmax
 from naysay.errors import InputError
 from naysay.estimation import label_counts
 from naysay.portfolio import blend, naming
-from naysay.portfolio.candidates import Candidate, affordable, check_budget
+from naysay.portfolio.candidates import Candidate, affordable, check_budget, check_classes
 from naysay.portfolio.mixture import Mixture, Part
 from naysay.portfolio.spaces import enter
 from naysay.seeds import stream
@@ -99,10 +99,11 @@ def fit(
     class_shares (K,): how common classes are, where it is known: the mixture's predictions then have these shares.
     """
     started = time.perf_counter()
-    given, x = comp.double().numpy(), np.asarray(x)
-    labelled = np.flatnonzero(given.sum(1) > 0)
     if budget is not None:
         check_budget(budget)
+    check_classes(*comp.shape)
+    given, x = comp.double().numpy(), np.asarray(x)
+    labelled = np.flatnonzero(given.sum(1) > 0)
     if 0 < len(labelled) < FEWEST:
         few = f"got {len(labelled)}. Label some more."
         raise InputError(f"trying several models needs at least {FEWEST} rows with labels; {few}")

@@ -306,10 +306,9 @@ def _pick_columns(path: Path, columns: Names, features: Names, ignore: Names, ta
     left_out = taken.union(*(fnmatch.filter(columns, name) for name in ignore))
     if not features:
         return [name for name in columns if name not in left_out]
-    picked: list[str] = []
+    there, picked = frozenset(columns), dict[str, None]()  # in order
     for given in features:
-        for name in [given] if given in columns else given.split(","):
+        for name in [given] if given in there else given.split(","):
             matching = [column for column in fnmatch.filter(columns, name) if column not in left_out]
-            found = [name] if name in columns or not matching else matching
-            picked += [column for column in found if column not in picked]
-    return picked
+            picked |= dict.fromkeys([name] if name in there or not matching else matching)
+    return list(picked)

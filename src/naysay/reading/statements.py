@@ -29,10 +29,16 @@ Numbers = Collection[int]
 # the classes that each way to speak of an item rules out, of those said, those shown and all
 KINDS: dict[str, Callable[[Numbers, Numbers, Numbers], list[int]]] = {
     "not": lambda said, shown, every: list(said),
-    "is": lambda said, shown, every: [k for k in every if k not in said],
-    "one-of": lambda said, shown, every: [k for k in every if k not in said],
-    "chosen": lambda said, shown, every: [k for k in shown if k not in said],
+    "is": lambda said, shown, every: _but(every, said),
+    "one-of": lambda said, shown, every: _but(every, said),
+    "chosen": lambda said, shown, every: _but(shown, said),
 }
+
+
+def _but(numbers: Numbers, said: Numbers) -> list[int]:
+    """The numbers but those said, which may be hundreds of thousands."""
+    known = frozenset(said)
+    return [k for k in numbers if k not in known]
 
 
 class Statement(NamedTuple):
@@ -77,13 +83,12 @@ def as_rows(statements: Sequence[Statement], names: tuple[str, ...], number: Any
         plain = plain and one.says == "not"
         if len(table["item"]) % 1000 < len(ruled_out):
             memory.afford(ROW_BYTES * (len(table["item"]) + len(ruled_out)), "labels in long rows", FEWER)
-        named: list[str | None] = [names[k] for k in ruled_out]
-        for label in named or [None]:
-            table["item"].append(one.item)
-            table["label"].append(label)
-            table["annotator"].append(one.who)
-            table["says"].append(one.says)
-            table["options"].append([names[k] for k in shown])
+        named: list[str | None] = [names[k] for k in ruled_out] or [None]
+        table["item"] += [one.item] * len(named)
+        table["label"] += named
+        table["annotator"] += [one.who] * len(named)
+        table["says"] += [one.says] * len(named)
+        table["options"] += [[names[k] for k in shown]] * len(named)  # one list, which nobody changes
     # of "not" alone the place in the list of options tells something, of the others it does not
     left_out = ["says"] if plain else ["options"]
     left_out += [] if any(who is not None for who in table["annotator"]) else ["annotator"]

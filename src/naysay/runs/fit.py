@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay import cores, holdout, neighbors, selection, shares, transition
+from naysay import cores, holdout, neighbors, portfolio, selection, shares, transition
 from naysay.audit import Audit, audit, refuse_ordinary
 from naysay.datasets import Items, store
 from naysay.errors import InputError
@@ -99,8 +99,7 @@ def fit(
     processes: those that share the training (`naysay.processes.join`), all with the same arguments.
     """
     started = time.perf_counter()
-    if settings.flips and data.items.x.ndim == 2:
-        raise InputError("flips are for images, which have a mirror image; got a table. Leave flips out.")
+    _check(data, settings)
     saw, part = part_by_encoders(data, settings)
     if part is not None:
         tell(f"judging by the labels of {count(len(part[1]), 'image')}, which the encoder left out")
@@ -174,6 +173,14 @@ def _seen(part: holdout.Parted) -> float:
     """The share of the labelled rows that are trained on."""
     labelled = int((part.given.sum(1) > 0).sum())
     return labelled / (labelled + len(part.held_rows))
+
+
+def _check(data: Labelled, settings: Settings) -> None:
+    """Raise InputError, before anything takes long, where these settings cannot be meant of these data."""
+    if settings.flips and data.items.x.ndim == 2:
+        raise InputError("flips are for images, which have a mirror image; got a table. Leave flips out.")
+    if settings.auto:
+        portfolio.check_classes(*data.comp.shape)
 
 
 def _mixed(
