@@ -24,10 +24,7 @@ def find_centre(numbers: Tensor, *, unit: bool = False) -> Tensor | None:
     """
     if numbers.dtype not in WIDE:
         return None
-    sample = numbers[:: max(1, len(numbers) // SAMPLE)]
-    if unit:
-        sample, nowhere = to_unit(sample)
-        sample = sample[~nowhere]
+    sample = _sample(numbers, unit)
     if not len(sample):
         return None
     ordered, last = sample.sort(0).values, len(sample) - 1
@@ -40,6 +37,14 @@ def find_centre(numbers: Tensor, *, unit: bool = False) -> Tensor | None:
     return centre if bool(centre.any()) else None
 
 
+def needs_bits(numbers: Tensor) -> bool:
+    """Whether float32 would lose what tells rows (n, d) apart, as they are or by their directions."""
+    if numbers.dtype not in WIDE:
+        return False
+    stretches = (_densest(_sample(numbers, unit).sort(0).values.double()) for unit in (False, True))
+    return any(bool((middle.abs() > PACKED * width).any()) for middle, width in stretches)
+
+
 def to_unit(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Rows (n, d) at length 1, in float64, and which of them (n,) are of zeros; those stay so."""
     exact = rows.double().contiguous()
@@ -47,11 +52,22 @@ def to_unit(rows: Tensor) -> tuple[Tensor, Tensor]:
     return exact / lengths.where(lengths > 0, 1), lengths[:, 0] == 0
 
 
+def _sample(numbers: Tensor, unit: bool) -> Tensor:
+    """Some of the rows as they are, or those of them that have a direction, at length 1."""
+    sample = numbers[:: max(1, len(numbers) // SAMPLE)]
+    if not unit:
+        return sample
+    sample, nowhere = to_unit(sample)
+    return sample[~nowhere]
+
+
 def _densest(ordered: Tensor) -> tuple[Tensor, Tensor]:
     """The middle (d,) of the shortest stretch with a quarter of a sorted column's different numbers, and its width.
 
     Equal numbers count once: rounding cannot make them differ. The width is inf where numbers are too few.
     """
+    if not len(ordered):
+        return ordered.new_zeros(ordered.shape[1]), ordered.new_full(ordered.shape[1:], torch.inf)
     fresh = ordered.isfinite()
     fresh[1:] &= ordered[1:] != ordered[:-1]
     values, count = ordered.where(fresh, torch.inf).sort(0).values, fresh.sum(0)

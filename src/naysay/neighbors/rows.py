@@ -120,7 +120,7 @@ def warn_if_rounded(graph: Graph, rows: Rows, asking: Rows) -> Graph:
     share = float(((told - true).abs() > BLURRED * true).double().mean())
     if share > FEW:
         warnings.warn(
-            f"float32 must tell rows apart; got distances that it falsifies in {share:.0%} of a sample of rows, for the "
+            f"float32 must tell rows apart; got distances that it falsifies in {share:.0%} of a sample of rows, as the "
             "numbers of a column lie close together in several places far from each other. Bring these places nearer.",
             stacklevel=3,
         )
