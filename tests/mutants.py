@@ -872,7 +872,7 @@ MUTANTS = [
         "cluster/search.py",
         "test_cluster_shards.py -k free",
         ("torch.from_numpy(rows[:, :1] == APART) |", ""),
-        ("| (found.distances > (APART - 1) ** 2 - 1)", ""),
+        ("| (found.distances > (APART - 2) ** 2 - 1)", ""),
     ),
     *of(
         "cluster/prepare.py",

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "naysay"
 
 # The stages in the order of the flow; those on one line do not know each other.
 STAGES = [
-    {"errors", "seeds", "progress", "words", "figures", "statistics"},
+    {"errors", "seeds", "progress", "words", "figures", "statistics", "rounding"},
     {"cores", "files", "memory", "processes"},
     {"tensors"},
     {"engine"},

@@ -96,7 +96,7 @@ def prepared(folder, work, metric="euclidean", **options):
     shards = find_shards(folder / "rows", folder / "labels", **options)
     naming = Naming(tuple("abcde"), {})
     for at, shard in enumerate(shards):
-        prepare(shard, work.rows(at), work.comp(at), metric, naming, "raise", find_centre(shards[0], metric))
+        prepare(shard, work.rows(at), work.comp(at), metric, naming, "raise", find_centre(shards, metric))
     paths = [work.rows(at) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
     return cut([(str(path), shard.first, shard.rows) for path, shard in zip(paths, shards, strict=True)], 400)
 
@@ -406,13 +406,43 @@ def test_what_all_shards_have_in_common_is_taken_away_before_numbers_are_rounded
     assert np.array_equal(rows - rows[0], data[0] - data[0][0])  # whole numbers stay whole
 
 
+def test_shards_keep_the_bits_of_times_of_which_some_are_missing(data, tmp_path):
+    far = data[0].astype(np.float64) + 1e8
+    gone = np.arange(len(far)) % 10 < 1  # and all of the first shard
+    gone[:3] = True
+    far[gone] = 0
+    rows = np.concatenate([block.read() for block in prepared(write_npy(tmp_path, far, data[1]), Work(tmp_path / "w"))])
+    assert np.array_equal(rows[~gone] - rows[3], data[0][~gone] - data[0][3])
+    assert (rows[gone] == rows[0]).all()
+
+
+def test_shards_keep_what_sets_directions_apart(data, tmp_path):
+    rng = np.random.default_rng(4)
+    far = 1e8 + rng.normal(size=data[0].shape)
+    far[[3, 900]] = 0  # no direction
+    work = Work(tmp_path / "work")
+    blocks = prepared(write_npy(tmp_path, far, data[1]), work, "cosine")
+    find_neighbors(
+        here(), Search(work, blocks, (), None, NEIGHBOURS, "cosine"), method="exact", nlist=None, nprobe=None
+    )
+    indices, distances = found_graph(work, blocks)
+    unit = far / np.maximum(np.linalg.norm(far, axis=1, keepdims=True), 1)
+    # what float64 has of the directions, on a scale on which float32 has it too
+    true = neighbors.build((unit - unit[0]) * 1e8 + 1e3 * (unit[:, :1] == 0), NEIGHBOURS)
+    assert distances[[3, 900]].isinf().all()
+    assert torch.isinf(distances).sum() == 2 * NEIGHBOURS  # and they are nobody's neighbours
+    kept = [len(set(one) & set(other)) for one, other in zip(indices.tolist(), true.indices.tolist(), strict=True)]
+    # rows without direction have no order
+    assert np.mean(np.delete(kept, [3, 900])) > 0.999 * NEIGHBOURS
+
+
 def test_lists_of_wide_numbers_in_parquet_lose_their_middle_before_they_are_rounded(data, tmp_path):
     far = data[0][:400].astype(np.float64) + 1e8
     shards = {"float64": far, "whole": far.astype(np.int64)}
     for name, rows in shards.items():
         pq.write_table(pa.table({"v": pa.array(list(rows)), "n": [0] * len(rows)}), tmp_path / f"{name}.parquet")
         (shard,) = find_shards(tmp_path / f"{name}.parquet", features="v", label=["n"])
-        centre, naming = find_centre(shard, "euclidean"), Naming(tuple("abcde"), {"0": 0})
+        centre, naming = find_centre([shard], "euclidean"), Naming(tuple("abcde"), {"0": 0})
         prepare(shard, tmp_path / "rows.npy", tmp_path / "comp.npy", "euclidean", naming, "raise", centre)
         read = np.load(tmp_path / "rows.npy")
         assert read.dtype == np.float32

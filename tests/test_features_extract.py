@@ -438,6 +438,57 @@ def test_classes_that_differ_in_narrow_directions_are_found_after_whitening():
     assert found(whiten(x, strength=1)) > 0.9  # 0.92 to 0.97
 
 
+def nearest_by_angle(rows, asked, k=10):
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.argsort(-(unit[:asked] @ unit.T) + 9 * np.eye(asked, len(rows)), axis=1)[:, :k]
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8, 1e9])
+def test_directions_that_hardly_differ_are_whitened_before_they_are_rounded(offset):
+    x = np.random.default_rng(6).normal(size=(500, 12)) + offset
+    unit = x.astype(np.longdouble)
+    unit /= np.sqrt((unit**2).sum(1, keepdims=True))
+    centred = (unit - unit.mean(0)).astype(np.float64)
+    centred /= centred.std()
+    variances, axes = np.linalg.eigh(centred.T @ centred / 500)
+    shrunk = variances.clip(0) + 0.1 * variances.mean()
+    expected = nearest_by_angle(centred @ (axes * shrunk**-0.25) @ axes.T, 200)
+    found = whiten(x)
+    assert found.dtype == np.float32
+    kept = [len(set(a) & set(b)) for a, b in zip(expected, nearest_by_angle(found.astype(float), 200), strict=True)]
+    assert np.mean(kept) > 9.9  # of 10
+    scale = np.abs(found).max()
+    assert np.allclose(whiten(x[:1], like=x), found[:1], rtol=1e-4, atol=1e-4 * scale)  # one row cannot tell
+
+
+def test_features_that_float32_would_lose_stay_as_they_came(images):
+    near = np.random.default_rng(7).normal(size=(11, 5))
+    for far in (near + 1e8, (1 + near[:, :1] ** 2) * (1e5 + 1e-2 * near)):  # the same places, the same directions
+        for encoder in (far, lambda _, far=far: far, lambda _, far=far: torch.from_numpy(far)):
+            cache = {} if isinstance(encoder, np.ndarray) else {"cache": False}
+            found = extract(encoder, images, **cache)
+            assert found.dtype == np.float64
+            assert np.array_equal(found, far)
+    assert extract(near, images).dtype == np.float32
+    assert extract(near + 100, images).dtype == np.float32
+    whole = extract((64 * near + 1e9).astype(np.int64), images)
+    assert np.array_equal(whole, (64 * near + 1e9).astype(np.int64))
+
+
+def test_kept_features_keep_their_bits(images, tmp_path):
+    far = np.random.default_rng(7).normal(size=(11, 5)) + 1e8
+    first = extract(lambda _: far, images, cache=tmp_path, cache_key="far")
+    assert np.array_equal(first, far)
+    assert np.array_equal(extract(lambda _: 0 * far, images, cache=tmp_path, cache_key="far"), far)
+
+
+def test_a_module_that_computes_in_float64_loses_nothing():
+    x = np.random.default_rng(7).normal(size=(40, 5)) + 1e8
+    module = torch.nn.Linear(5, 5, bias=False).double()
+    torch.nn.init.eye_(module.weight)
+    assert np.array_equal(extract(module, x, cache=False), x)
+
+
 # --- an encoder with its read-out ---
 
 

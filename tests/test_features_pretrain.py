@@ -406,6 +406,16 @@ def test_knn_accuracy_matches_a_plain_loop():
     assert oracle_knn_accuracy(train, y, test, t, k=7, chunk=6) == hits / 20
 
 
+def test_knn_accuracy_tells_directions_apart_that_hardly_differ():
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 5, 600)
+    rows = torch.from_numpy(rng.normal(size=(5, 8))[kind] + 0.1 * rng.normal(size=(600, 8)))
+    y = torch.from_numpy(kind)
+    for offset in (1e6, 1e8):
+        far = rows + offset
+        assert oracle_knn_accuracy(far[:500], y[:500], far[500:], y[500:], k=20) == 1
+
+
 def test_the_encoder_file_round_trips(tmp_path):
     encoder = resnet18_encoder(3)
     with torch.no_grad():

@@ -1,5 +1,6 @@
 """The exact searches against a float64 brute force, bit for bit, on data made to break them; and what is refused."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -216,10 +217,80 @@ def test_numbers_far_from_zero_keep_their_neighbours(offset):
     assert torch.equal(whole.indices, expected[0])
 
 
-def test_the_columns_of_numbers_near_zero_are_taken_as_they_are():
-    rows = np.random.default_rng(8).normal([0, 1, -2, 0, 3, 0], 1, (300, 6))
+@pytest.mark.parametrize("offset", [1e6, 1e8, -3e12])
+@pytest.mark.parametrize("missing", [0.04, 0.1, 0.45, 0.7])
+def test_times_of_which_some_are_missing_as_zero_keep_their_neighbours(offset, missing):
+    rng = np.random.default_rng(9)
+    rows, gone = rng.integers(-640, 640, (1000, 8)) / 64, int(1000 * missing)
+    times = (rows + offset).copy()
+    times[:gone] = 0  # whole rows, as 10 % of a log without times
+    times[gone:][rng.random(1000 - gone) < missing, 2] = -1  # and one column, by another code
+    times = times[rng.permutation(1000)]
+    there = np.flatnonzero((times != 0).all(1) & (times[:, 2] != -1))
+    nearest = brute(times[there] - offset, 5)  # differences are exact in float64
+    graph = build(times, 5)
+    assert torch.equal(graph.indices[there], torch.from_numpy(there).int()[nearest[0].long()])
+    assert torch.equal(graph.distances[there], nearest[1])
+    found = query(times, times[there[:50]], 5)
+    assert torch.equal(found.indices[:, 0], torch.from_numpy(there[:50]).int())
+    assert torch.equal(found.distances[:, 1:], nearest[1][:50, :4])
+
+
+@pytest.mark.parametrize("kind", ["normal", "half zeros", "heavy tails", "counts", "shares", "two groups", "few rows"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_columns_of_numbers_near_zero_are_taken_as_they_are(kind, seed):
+    rng = np.random.default_rng(8 + seed)
+    rows = {
+        "normal": rng.normal([0, 1, -2, 0, 3, 0], 1, (300, 6)),
+        "half zeros": np.maximum(rng.normal(size=(300, 6)), 0),
+        "heavy tails": np.exp(4 * rng.normal(size=(300, 6))),
+        "counts": rng.poisson([0.1, 1, 10, 1, 1, 1], (300, 6)).astype(float),
+        "shares": rng.dirichlet(np.full(6, 0.1), 300),
+        "two groups": np.where(rng.random((300, 1)) < 0.3, 50, -50) + rng.normal(size=(300, 6)),
+        "few rows": rng.random((12, 6)),
+    }[kind]
     graph = build(rows, 7)
     assert same((graph.indices, graph.distances), brute(rows.astype(np.float32), 7))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_a_warning_says_where_float32_cannot_tell_rows_apart_whatever_is_taken_away(metric):
+    rng = np.random.default_rng(12)
+    rows = rng.normal(size=(600, 8))
+    places = np.where(rng.random((600, 1)) < 0.3, 1e9, -1e9)
+    if metric == "cosine":  # two bundles of directions
+        places = places * np.where(np.arange(8) < 4, 1, np.sign(places))
+    words = r"float32 must tell rows apart; got distances that it falsifies in \d+% of a sample of rows.* Bring these"
+    with pytest.warns(UserWarning, match=words):
+        build(rows + places, 5, metric=metric)
+    with pytest.warns(UserWarning, match=words):
+        query(rows + places, rows[:50] + places[:50], 5, metric=metric)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # but not where numbers do not differ there, or other columns tell rows apart
+        build(np.where(places[:, :1] > 0, rows + 1e9, 0), 5, metric=metric)
+        build(np.concatenate([1e3 * rows, np.where(rows[:, :1] > 0, 1e3, 2e3)], 1), 5, metric=metric)
+        build(np.repeat(rows, 7, 0) + 1e-12 * rng.normal(size=(4200, 8)), 7, metric=metric)
+
+
+@pytest.mark.parametrize(("offset", "spread"), [(1e6, 1), (1e8, 1), (1e4, 1e-3), (-1e9, 1)])
+def test_directions_that_hardly_differ_keep_their_neighbours(offset, spread):
+    rng = np.random.default_rng(11)
+    rows = (offset + spread * rng.normal(size=(600, 8))) * rng.uniform(0.5, 2, (600, 1))  # lengths do not count
+    rows[7] = 0  # no direction, and no reason to round the others
+    exact = rows.astype(np.longdouble)
+    unit = exact / np.maximum(np.sqrt((exact**2).sum(1, keepdims=True)), 1e-9)
+    there = np.flatnonzero(rows.any(1))
+    unit = ((unit - unit[there].mean(0)) / unit[there].std()).astype(np.float64)
+    truth = np.take(there, brute(unit[there], 10)[0].numpy())
+    wanted = [set(row) for row in truth.tolist()]
+    for found in (build(rows, 10, metric="cosine"), build(torch.from_numpy(rows), 10, "approximate", "cosine")):
+        kept = [len(set(found.indices[i].tolist()) & near) for i, near in zip(there, wanted, strict=True)]
+        assert np.mean(kept) > 9.9  # of 10; float64 itself swaps a few that are equally near at 1e9
+        assert found.distances[7].isinf().all()
+    asked = query(rows, rows[there[:80]], 11, metric="cosine").indices
+    kept = [len(set(row.tolist()) & near) for row, near in zip(asked, wanted, strict=False)]
+    assert np.mean(kept) > 9.9
+    assert torch.equal(asked[:, 0], torch.from_numpy(there[:80]).int())
 
 
 def test_cosine_is_euclidean_between_rows_of_length_one():

@@ -215,15 +215,15 @@ def _prepare(run: Run, naming: Naming) -> tuple[list[File], list[File]]:
     """See that every shard's rows and labels can be mapped: the files of both."""
     work, shards = run.work, run.shards
     comp = [work.comp(at) for at in range(len(shards))]
-    run.crew.finish(partial(_prepare_one, work, shards, run.settings, naming), comp, "checking shards")
+    centre = find_centre(shards, run.settings.sharing.metric)
+    run.crew.finish(partial(_prepare_one, work, shards, run.settings, naming, centre), comp, "checking shards")
     rows = [work.rows(at) if work.rows(at).exists() else shard.path for at, shard in enumerate(shards)]
     return list(map(Shard.file, shards, rows)), list(map(Shard.file, shards, comp))
 
 
-def _prepare_one(work: Work, shards: Sequence[Shard], settings: Settings, naming: Naming, at: int) -> None:
-    metric = settings.sharing.metric
-    centre = find_centre(shards[0], metric)  # one for all, or distances between shards would not be distances
-    prepare(shards[at], work.rows(at), work.comp(at), metric, naming, settings.contradictions, centre)
+def _prepare_one(work: Work, shards: Sequence[Shard], settings: Settings, naming: Naming, centre: Any, at: int) -> None:
+    about = settings.sharing.metric, naming, settings.contradictions, centre
+    prepare(shards[at], work.rows(at), work.comp(at), *about)
 
 
 def _find_graph(run: Run, rows: Sequence[File], k: int) -> tuple[list[File], dict[str, Any]]:

@@ -31,9 +31,11 @@ from naysay.files import replacing
 from naysay.labels import Contradictions
 from naysay.neighbors.blocks import even_edges
 from naysay.neighbors.rows import open_rows
+from naysay.rounding import SAMPLE
 from naysay.shares import Evidence
 
 PART = 65_536  # rows held at once
+LOOKED = 8  # shards, at most, whose rows say what all have in common
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,16 @@ def name_classes(
     return Naming(names, number)
 
 
-def find_centre(shard: Shard, metric: str) -> Any:
-    """What to take away from all rows before they are rounded to float32, by those of one shard; None for nothing."""
-    rows = read_npy(shard.path) if shard.column is None else next(_features(shard, shard.column))
-    return open_rows(rows, metric).centred().centre
+def find_centre(shards: Sequence[Shard], metric: str) -> Any:
+    """What to take away from all rows before they are rounded to float32, by those of a few shards; None for nothing.
+
+    One for all, or distances between shards would not be distances.
+    """
+    some = shards[:: -(-len(shards) // LOOKED)]
+    step = max(1, sum(shard.rows for shard in some) // SAMPLE)
+    heads = (read_npy(one.path) if one.column is None else next(_features(one, one.column)) for one in some)
+    sample = np.concatenate([np.asarray(head[::step]) for head in heads])
+    return open_rows(sample, metric).centred().centre
 
 
 def prepare(

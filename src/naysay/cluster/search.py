@@ -124,7 +124,7 @@ def search_block(plan: Search, at: int) -> None:
     rows = block.read()
     found = plan.find(rows, block.ids, at)
     if plan.metric == "cosine":  # a row of zeros has no neighbours, and is nobody's
-        nowhere = torch.from_numpy(rows[:, :1] == APART) | (found.distances > (APART - 1) ** 2 - 1)
+        nowhere = torch.from_numpy(rows[:, :1] == APART) | (found.distances > (APART - 2) ** 2 - 1)
         found = replace(found, distances=found.distances.masked_fill(nowhere, torch.inf))
     found.save(plan.work.graph(at))
 

@@ -28,7 +28,7 @@ from naysay.datasets import store
 from naysay.datasets.dataset import content_hash
 from naysay.errors import InputError
 
-Features = NDArray[np.float32]
+Features = NDArray[Any]  # float32; float64 where that would lose what tells rows apart (`naysay.rounding`)
 
 # what torch keeps in every module: its parts are told one by one, its mode does not count
 MACHINERY = frozenset(vars(nn.Module()))

@@ -52,10 +52,11 @@ def network_of(encoder: nn.Module) -> nn.Module:
 
 
 def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: str = "auto") -> Tensor:
-    """The representations (n, d) float32 of uint8 images (n, H, W, C), computed and left where the encoder is.
+    """The representations (n, d) of uint8 images (n, H, W, C), computed and left where the encoder is.
 
     Images are normalised as in pretraining; rows of numbers (n, d) go in as they are. The encoder comes back in the
-    mode it was in. precision: "float32", "bf16", or "auto": bf16 on a GPU and float32 elsewhere.
+    mode it was in. precision: "float32", "bf16", or "auto": bf16 on a GPU and float32 elsewhere. What an encoder gives
+    in float64 stays so.
     """
     weights = weights_of(encoder)
     dtype = weights.dtype if weights.is_floating_point() else torch.float32
@@ -75,7 +76,7 @@ def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: s
                     f"an encoder must return (n, d), a row of features for each of {len(x)} images; got {got}. "
                     "Pool and flatten."
                 )
-            out.append(y.float())
+            out.append(y if y.dtype == torch.float64 else y.float())
     return torch.cat(out)
 
 

@@ -60,6 +60,8 @@ def extract(
 ) -> Features:
     """The features (n, d) float32 of `images` (n, H, W) or (n, H, W, C) uint8, or of rows (n, d).
 
+    They are float64 if they come so and float32 would lose what tells them apart (`naysay.rounding`).
+
     features: of a table (or .npz) of ready-made embeddings, their column; "file.parquet:column" says the same. Of
     embeddings only the number of rows is compared with `images`, which may be left out.
     cache: the folder of kept features, "features" in the data folder unless given; False keeps none.

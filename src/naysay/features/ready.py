@@ -1,4 +1,4 @@
-"""Ready-made embeddings: an array, or a file of them, checked and as float32."""
+"""Ready-made embeddings: an array, or a file of them, checked and as float32, or float64 where that loses too much."""
 
 import re
 from collections.abc import Sequence
@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 from torch import Tensor
 
 from naysay import datasets
 from naysay.datasets.columns import CSV, PARQUET
 from naysay.datasets.dataset import Array, unfinite_row
 from naysay.errors import InputError
+from naysay.features.cache import Features
 from naysay.features.raw import to_numpy
+from naysay.rounding import SAMPLE, needs_bits
 
 ENDINGS = (".npy", ".npz", *PARQUET, *CSV)
 WITH_COLUMN = re.compile(rf"(.+?(?:{'|'.join(map(re.escape, ('.npz', *PARQUET, *CSV)))})):(.+)", re.IGNORECASE)
@@ -40,8 +42,11 @@ def read_embeddings(source: str | PathLike[str] | Array | Tensor, features: str 
     return items.x
 
 
-def as_features(made: Any, rows: int | None, what: str) -> NDArray[np.float32]:
-    """`made` as features (n, d) float32, finite, with so many rows (None: any)."""
+def as_features(made: Any, rows: int | None, what: str, *, wide: bool = False) -> Features:
+    """`made` as features (n, d) float32, finite, with so many rows (None: any).
+
+    Where that loses what tells the rows apart (`naysay.rounding`), or if `wide`, numbers of more bits are float64.
+    """
     array = to_numpy(made)
     if array.dtype.kind not in "buif" or array.ndim != 2 or not array.size:
         raise InputError(
@@ -59,4 +64,7 @@ def as_features(made: Any, rows: int | None, what: str) -> NDArray[np.float32]:
         raise InputError(
             f"{what} must be finite float32 numbers; got nan or inf in row {row}. Look at that row and at what made it."
         )
-    return features
+    if array.dtype.itemsize < 4 or array.dtype == np.float32:
+        return features
+    sample = np.array(array[:: max(1, len(array) // SAMPLE)], np.float64)
+    return np.array(array, np.float64) if wide or needs_bits(torch.from_numpy(sample)) else features

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from naysay.errors import InputError
+from naysay.features.cache import Features
 from naysay.features.ready import as_features
 
 NOISE = 0.1  # of the mean variance
@@ -34,13 +35,13 @@ class Readout(nn.Module):
         self.register_buffer("axes", axes)
 
     @classmethod
-    def fit(cls, base: NDArray[np.float32], strength: float = 0.5) -> Self:
+    def fit(cls, base: Features, strength: float = 0.5) -> Self:
         """Mean and axes of the rows `base` (m, d), whitened by `strength`, from 0 to 1."""
         if not 0 <= strength <= 1:
             raise InputError(f"strength must be between 0 and 1; got {strength}.")
         unit = _unit(torch.from_numpy(base)).numpy()
-        mean = unit.mean(0, dtype=np.float64).astype(np.float32)
-        centred = unit - mean
+        mean = unit.mean(0, dtype=np.float64).astype(unit.dtype)
+        centred = (unit - mean).astype(np.float32, copy=False)
         variances, axes = np.linalg.eigh((centred.T @ centred).astype(np.float64) / len(base))
         shrunk = variances.clip(0) + NOISE * variances.mean()
         if len(base) < 2 or shrunk.min() <= 0:
@@ -52,8 +53,9 @@ class Readout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         # in float32 also within an autocast or a half-precision module: what sets rows apart is small beside the mean
+        wide = torch.float64 if x.dtype == self.mean.dtype == torch.float64 else torch.float32
         with torch.autocast(x.device.type, enabled=False):
-            scaled: Tensor = (_unit(x.float()) - self.mean.float()) @ self.axes.float()
+            scaled: Tensor = (_unit(x.to(wide)) - self.mean.to(wide)).float() @ self.axes.float()
         return scaled
 
 
@@ -61,10 +63,12 @@ def whiten(x: Any, like: Any = None, *, strength: float = 0.5) -> NDArray[np.flo
     """Embeddings (n, d) as float32 (n, d) to be compared by angle: of length 1, centred, and whitened.
 
     The mean and the axes are those of the rows `like` (m, d), of `x` itself unless given: new rows are whitened like
-    those that they are compared with. strength: 0 only centres, 1 makes all spreads equal but for the shrinkage.
+    those that they are compared with. Rows of more bits that float32 would lose (`naysay.rounding`) are rounded once
+    they are centred. strength: 0 only centres, 1 makes all spreads equal but for the shrinkage.
     """
-    rows = as_features(x, None, "x")
-    base = rows if like is None else as_features(like, None, "like")
+    base = as_features(x if like is None else like, None, "x" if like is None else "like")
+    # of new rows, which may be few, the old ones say how many bits they need
+    rows = base if like is None else as_features(x, None, "x", wide=base.dtype == np.float64)
     if base.shape[1] != rows.shape[1]:
         raise InputError(f"like must have the {rows.shape[1]} columns of x; got {base.shape[1]}.")
     white: NDArray[np.float32] = Readout.fit(base, strength)(torch.from_numpy(rows)).numpy()

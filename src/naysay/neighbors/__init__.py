@@ -4,10 +4,11 @@
     graph.indices, graph.distances          # (n, 64) int32 and float32, squared, nearest first
 
 Distances are Euclidean between the rows as float32: the float64 sum of squared differences, rounded once to float32.
-Columns of float64 or whole numbers that lie far from 0 lose their middle before they are rounded. Equal distances are
-ordered by index. So an exact graph depends on the features alone: not on blocks, threads, or the device. A row is never
-its own neighbour, and exact duplicates of a row are. A row of zeros has no neighbours by cosine, and is nobody's: in
-the places that are left free distances are inf, and indices mean nothing.
+Columns of float64 or whole numbers that lie far from 0 lose their middle before they are rounded, by cosine once the
+rows have length 1 (`naysay.rounding`); a warning says where that does not help. Equal distances are ordered by index.
+So an exact graph depends on the features alone: not on blocks, threads, or the device. A row is never its own
+neighbour, and exact duplicates of a row are. A row of zeros has no neighbours by cosine, and is nobody's: in the places
+that are left free distances are inf, and indices mean nothing.
 """
 
 import os
@@ -21,7 +22,7 @@ from naysay.errors import InputError, unknown
 from naysay.neighbors.foreign import from_arrays, from_csr
 from naysay.neighbors.gaps import with_gaps
 from naysay.neighbors.graph import Graph, check
-from naysay.neighbors.rows import Rows, check_k, open_rows
+from naysay.neighbors.rows import Rows, check_k, open_rows, warn_if_rounded
 
 __all__ = ["METHODS", "Graph", "build", "check", "from_arrays", "from_csr", "query"]
 
@@ -45,9 +46,9 @@ def build(features: Any, k: int, method: str = "auto", metric: str = "euclidean"
     check_k(k, n - 1, f"the number of other rows of {n}")
     rows = rows.directed()
     if rows.kept is None:
-        return _build(features, rows, k, method)
+        return warn_if_rounded(_build(features, rows, k, method), rows, rows)
     found = _build(features, rows, min(k, len(rows) - 1), method) if len(rows) > 1 else None
-    return with_gaps(found, rows, rows, k)
+    return with_gaps(found and warn_if_rounded(found, rows, rows), rows, rows, k)
 
 
 def _build(features: Any, rows: Rows, k: int, method: str) -> Graph:
@@ -96,9 +97,9 @@ def query(features: Any, new: Any, k: int, metric: str = "euclidean") -> Graph:
     check_k(k, len(rows), "the number of rows of features")
     rows, asking = rows.directed(), asking.directed()
     if rows.kept is None and asking.kept is None:
-        return _query(rows, asking, k)
+        return warn_if_rounded(_query(rows, asking, k), rows, asking)
     found = _query(rows, asking, min(k, len(rows))) if len(rows) and len(asking) else None
-    return with_gaps(found, rows, asking, k)
+    return with_gaps(found and warn_if_rounded(found, rows, asking), rows, asking, k)
 
 
 def _query(rows: Rows, asking: Rows, k: int) -> Graph:

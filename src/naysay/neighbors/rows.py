@@ -3,8 +3,8 @@
 Cosine neighbours are the Euclidean ones of rows of length 1: |a - b|^2 = 2 - 2 cos(a, b). One search serves both. A row
 of zeros has no direction: it has no neighbours, and is nobody's.
 
-A float32 has 24 bits: of a time in seconds, 1.7e9 give or take a day, it keeps hours and loses minutes. What all rows
-have in common is no distance, so it is taken away from numbers of more bits before they are rounded.
+What all rows have in common is no distance, so where float32 would lose what is not, it is taken away first
+(`naysay.rounding`); by cosine from the rows of length 1, which lie as close together as their directions do.
 """
 
 import warnings
@@ -16,13 +16,16 @@ import torch
 from torch import Tensor
 
 from naysay.errors import InputError, unknown
-from naysay.neighbors.graph import METRICS
+from naysay.neighbors.graph import METRICS, Graph
+from naysay.rounding import WIDE, find_centre, to_unit
 
 MAX_ROWS = 2**31 - 1
 PART = 65536  # rows checked and normalised at once
-WIDE = (torch.float64, torch.int64, torch.int32)  # numbers that float32 cannot hold
-APART = 4.0  # the first number of a row without direction, at least 3 from every row of length 1; those are 2 at most
-FAR = 4  # spreads of a column from 0, beyond which its middle is taken away
+# the first number of a row without direction, at least 3 from that of every row of length 1, from which 1 at most is
+# taken away; any two of those are 2 apart at most
+APART = 5.0
+ASKED = 512  # rows whose distances are looked at again, about
+BLURRED, FEW = 1 / 16, 0.01  # the part of a distance that rounding may falsify, and of the rows where it may do more
 Found = tuple[Tensor, Tensor]  # what a search gives: int32 indices, float32 squared distances; nearest first
 
 
@@ -33,7 +36,7 @@ class Rows:
     numbers: Tensor
     unit: bool = False
     name: str = "features"
-    centre: Tensor | None = None  # (d,) float64, taken away from every row
+    centre: Tensor | None = None  # (d,) float64, taken away from every row, by cosine once it has length 1
     kept: Tensor | None = None  # (n,): the numbers of the rows that are read, if not all are
 
     def __len__(self) -> int:
@@ -48,25 +51,24 @@ class Rows:
     def read(self, which: slice | Tensor = slice(None)) -> Tensor:
         """The rows `which` as float32, copied only if changed; by cosine of length 1, those of zeros APART."""
         given = self.numbers[which if self.kept is None else self.kept[which]]
-        if self.centre is None:
+        centre = None if self.centre is None else self.centre.to(given.device)
+        if centre is None or self.unit:
             rows = given.to(torch.float32).contiguous()
         else:
             rows = torch.empty(given.shape, dtype=torch.float32, device=given.device)
         unit = torch.empty_like(rows) if self.unit else rows
         for start in range(0, len(rows), PART):
             part = rows[start : start + PART]
-            if self.centre is not None:
-                part.copy_(given[start : start + PART].double() - self.centre.to(given.device))
+            if centre is not None and not self.unit:
+                part.copy_(given[start : start + PART].double() - centre)
             bad = ~part.isfinite().all(1)
             if bool(bad.any()):
                 where = self._number(which, start + int(bad.nonzero()[0]))
                 got = f"NaN, inf or more than 3.4e38 in row {where}"
                 raise InputError(f"{self.name} must be finite float32 numbers; got {got}.")
             if self.unit:
-                exact = given[start : start + PART].double().contiguous()
-                lengths = exact.square().sum(1, keepdim=True).sqrt()
-                nowhere = lengths[:, 0] == 0
-                unit[start : start + PART] = exact / lengths.where(lengths > 0, 1)
+                exact, nowhere = to_unit(given[start : start + PART])
+                unit[start : start + PART] = exact if centre is None else exact - centre
                 unit[start : start + PART, 0].masked_fill_(nowhere, APART)
         return unit
 
@@ -79,13 +81,13 @@ class Rows:
         return self if bool(there.all()) else replace(self, kept=there.nonzero().flatten())
 
     def centred(self) -> Self:
-        """The same rows, less the middle of columns that lie far from 0, where their numbers have the bits for it."""
-        if self.unit or self.numbers.dtype not in WIDE:
-            return self
-        # a sample's own numbers, so that whole numbers stay whole
-        low, middle, high = _sorted_sample(self.numbers).double()
-        far = (middle.abs() > FAR * (high - low)) & middle.isfinite()
-        return replace(self, centre=torch.where(far, middle, 0)) if bool(far.any()) else self
+        """The same rows, less the middle of columns that float32 would round too much."""
+        return replace(self, centre=find_centre(self.numbers, unit=self.unit))
+
+    def exact(self, which: Tensor) -> Tensor:
+        """The rows `which` before they are rounded, in float64; by cosine of length 1. All must have a direction."""
+        given = self.numbers[which if self.kept is None else self.kept[which]]
+        return to_unit(given)[0] if self.unit else given.double()
 
     def _number(self, which: slice | Tensor, place: int) -> int:
         return int(torch.arange(len(self))[which][place] if self.kept is None else self.kept[which][place])
@@ -107,19 +109,30 @@ def open_rows(features: Any, metric: str, name: str = "features") -> Rows:
     return Rows(numbers, metric == "cosine", name)
 
 
+def warn_if_rounded(graph: Graph, rows: Rows, asking: Rows) -> Graph:
+    """The graph, with a warning where float32 told rows wrongly how far apart they are, as a sample shows."""
+    if not {rows.numbers.dtype, asking.numbers.dtype} & set(WIDE):
+        return graph
+    some = torch.arange(0, graph.n, max(1, graph.n // ASKED), device=rows.numbers.device)
+    furthest = graph.indices[some, -1].to(some.device).long()
+    true = (asking.exact(some) - rows.exact(furthest)).square().sum(1).sqrt()
+    told = (asking.read(some).double() - rows.read(furthest).double()).square().sum(1).sqrt()
+    share = float(((told - true).abs() > BLURRED * true).double().mean())
+    if share > FEW:
+        warnings.warn(
+            f"float32 must tell rows apart; got distances that it falsifies in {share:.0%} of a sample of rows, as the "
+            "numbers of a column lie close together in several places far from each other. Bring these places nearer.",
+            stacklevel=3,
+        )
+    return graph
+
+
 def check_k(k: int, available: int, what: str) -> None:
     """Raise InputError unless 1 <= k <= available."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise InputError(f"k must be a whole number of neighbours; got {k!r}.")
     if not 1 <= k <= available:
         raise InputError(f"k must be between 1 and {available}, {what}; got {k}.")
-
-
-def _sorted_sample(numbers: Tensor) -> Tensor:
-    """The 5, 50 and 95 % places (3, d) of each column of a few hundred rows."""
-    sample = numbers[:: max(1, len(numbers) // 256)].sort(0).values
-    last = len(sample) - 1
-    return sample[[last // 20, last // 2, last - last // 20]]
 
 
 def _as_tensor(features: Any, name: str) -> Tensor:
