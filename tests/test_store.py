@@ -77,6 +77,125 @@ def test_a_file_that_was_made_meanwhile_stays_and_the_result_gets_another_name(t
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"p.csv": "theirs", "p-2.csv": "ours"}
 
 
+def put(path, kind):
+    """What another program makes in a place: a file or a folder with something in it."""
+    if kind == "file":
+        path.write_text("theirs")
+    else:
+        path.mkdir()
+        (path / "thesis").write_text("years of work")
+
+
+def whole(path):
+    """What stands in a place: a file's text, or the texts in a folder."""
+    return path.read_text() if path.is_file() else {file.name: file.read_text() for file in path.iterdir()}
+
+
+THEIRS = {"file": "theirs", "folder": {"thesis": "years of work"}}
+
+
+@pytest.mark.parametrize("theirs", THEIRS)
+@pytest.mark.parametrize("moment", ["while it is forced to disk", "after the last look"])
+@pytest.mark.parametrize("new", [new_file, lambda path, force: new_folder(path, force, runs.is_run)])
+def test_what_is_made_in_the_last_moment_stays_too(tmp_path, monkeypatch, new, moment, theirs):
+    path = tmp_path / "out"
+    step = "force" if moment == "while it is forced to disk" else "claim"
+    as_it_is = getattr(files, step)
+
+    def slowly(*given):
+        monkeypatch.setattr(files, step, as_it_is)
+        put(path, theirs)
+        as_it_is(*given)
+
+    monkeypatch.setattr(files, step, slowly)
+
+    def make():
+        with new(path, False) as unfinished:
+            ours = unfinished / "model" if unfinished.is_dir() else unfinished
+            ours.write_text("hours of training")
+
+    with pytest.raises(InputError, match=r"out was made by another program meanwhile .*; the result .* is .*out-2\.$"):
+        make()
+    assert whole(path) == THEIRS[theirs]
+    assert whole(tmp_path / "out-2") in ("hours of training", {"model": "hours of training"})
+    assert names(tmp_path) == ["out", "out-2"]
+
+
+def test_a_file_system_without_hard_links_gets_files_too(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with new_file(tmp_path / "a.csv", False) as unfinished:
+        unfinished.write_text("ours")
+    path = tmp_path / "b" / "a.csv"
+    with pytest.raises(InputError, match=r"a.csv was made by another program"), new_file(path, False):
+        put(path, "file")
+    assert (whole(tmp_path / "a.csv"), whole(tmp_path / "b")) == ("ours", {"a.csv": "theirs", "a-2.csv": ""})
+    assert names(tmp_path) == ["a.csv", "b"]
+
+
+@pytest.mark.parametrize("moment", ["before the old one makes way", "after the old one made way"])
+def test_what_is_made_while_an_old_run_makes_way_costs_neither_the_old_nor_the_new(tmp_path, monkeypatch, moment):
+    path, rename = tmp_path / "RUN", Path.rename
+    path.mkdir()
+    (path / "model").write_text("old")
+
+    def move(old, place):
+        monkeypatch.setattr(Path, "rename", rename)
+        if moment.startswith("before"):  # their program removes the run and puts its own thing there
+            shutil.rmtree(old)
+            put(old, "folder")
+        rename(old, place)
+        if moment.startswith("after"):
+            put(old, "folder")
+
+    def make():
+        with new_folder(path, True, lambda folder: (folder / "model").exists()) as unfinished:
+            (unfinished / "model").write_text("new")
+            monkeypatch.setattr(Path, "rename", move)
+
+    with pytest.raises(InputError, match=r"RUN was made by another program meanwhile .*; the result") as raised:
+        make()
+    found = {name: whole(tmp_path / name) for name in names(tmp_path)}
+    if moment.startswith("before"):
+        assert found == {"RUN": THEIRS["folder"], "RUN-2": {"model": "new"}}
+    else:
+        assert found == {"RUN": THEIRS["folder"], "RUN-2": {"model": "old"}, "RUN-3": {"model": "new"}}
+        assert str(raised.value).endswith("RUN-3, and what was to be replaced is RUN-2.".replace("RUN", str(path)))
+
+
+def test_a_kill_there_costs_the_old_run_neither(tmp_path, monkeypatch):
+    path = tmp_path / "RUN"
+    path.mkdir()
+    (path / "model").write_text("old")
+
+    def exchange():
+        calls = iter([files.claim, die])
+        monkeypatch.setattr(files, "claim", lambda *given: next(calls)(*given))
+        with new_folder(path, True, lambda folder: True) as unfinished:
+            (unfinished / "model").write_text("new")
+
+    killed(exchange)
+    put(path, "folder")
+    with pytest.raises(InputError, match="RUN exists already"), new_folder(path, False, lambda folder: True):
+        raise AssertionError("the work had begun")
+    files.sweep(tmp_path)
+    assert {name: whole(tmp_path / name) for name in names(tmp_path)} == {
+        "RUN": THEIRS["folder"],
+        "RUN-2": {"model": "old"},
+    }
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "x" * 251 + ".csv"])
+def test_a_result_that_must_have_another_name_has_one_that_fits(tmp_path, name):
+    with pytest.raises(InputError, match="was made by another program meanwhile"), new_file(tmp_path / name, False):
+        put(tmp_path / name, "file")
+    (other,) = {path.name for path in tmp_path.iterdir()} - {name}
+    assert len(os.fsencode(other)) in (254, 255)
+    assert other.removesuffix(".csv").endswith("-2")
+
+
 @pytest.mark.parametrize("command", ["fit", "augment", "predict"])
 def test_the_second_of_two_into_one_place_is_told_at_once(place, tmp_path, command):
     out = tmp_path / ("RUN" if command == "fit" else "out.csv")
@@ -118,7 +237,8 @@ def test_a_kill_while_an_old_run_makes_way_for_a_new_one_leaves_one_of_them(tmp_
     (path / "model").write_text("old")
 
     def exchange():
-        monkeypatch.setattr(files, "put_in_place", die)
+        calls = iter([files.claim, die])
+        monkeypatch.setattr(files, "claim", lambda *given: next(calls)(*given))
         with new_folder(path, True, lambda folder: True) as unfinished:
             (unfinished / "model").write_text("new")
 
