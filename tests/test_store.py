@@ -265,6 +265,26 @@ def test_places_that_are_none_get_a_sentence(place, tmp_path, monkeypatch):
     assert names(tmp_path) == []
 
 
+@pytest.mark.parametrize("command", ["fit", "predict", "ask", "augment", "audit", "report", "export", "pretrain", "demo"])
+def test_a_name_that_is_too_long_is_told_before_the_work(place, tmp_path, command):
+    np.save(tmp_path / "x.npy", np.zeros((8, 4, 4), np.uint8))
+    endings = {"fit": "", "pretrain": "", "demo": "", "export": ".onnx", "report": ".html", "audit": ".html"}
+    out = tmp_path / endings.get(command, ".csv").rjust(256, "x")
+    given = {
+        "fit": (place / "data.csv", *FIT[:-1], "--out", out),
+        "augment": (place / "data.csv", *FIT[:4], "--out", out),
+        "audit": (place / "data.csv", *FIT[:4], "--html", out),
+        "predict": (place / "RUN", place / "data.csv", "--out", out),
+        "pretrain": (tmp_path / "x.npy", "--method", "emp", "--batch", 4, "--epochs", 1, "--out", out),
+        "demo": ("--out", out),
+    }.get(command, (place / "RUN", "--out", out))
+    said = naysay(command, *given, code=2).stderr
+    # and nothing of the work: no note of an audit, of an epoch, of how long it takes
+    assert said.startswith(f"naysay: {out} cannot be ") and said.count("\n") == 1
+    assert "(File name too long)" in said
+    assert names(tmp_path) == ["x.npy"]
+
+
 def test_a_place_that_may_not_be_looked_into_is_told(tmp_path):
     (tmp_path / "closed").mkdir(mode=0)
 

@@ -90,6 +90,8 @@ def hidden(path: Path, way_out: str = WAY_OUT, busy: str = "") -> Iterator[Path]
         raise InputError(f"{path} names a folder that is there, not something new. Choose a name.")
     with told(path, way_out):
         path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            path.lstat()  # a name that is too long shows now, not when what was made is to get it
         sweep(path.parent)
         place, handle = _take(path, alone=bool(busy))
     if handle is None:

@@ -1,7 +1,6 @@
 """`naysay pretrain`: an encoder from images alone, for the space in which labels are shared."""
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -162,7 +161,11 @@ def _refuse_others(out: Path, methods: Sequence[str]) -> None:
     from naysay.learning.folder import is_begun
     from naysay.runs import is_run
 
-    if not os.path.lexists(out) or (out.is_dir() and all(map(is_unfinished, out.iterdir()))):
+    try:
+        out.lstat()  # which also says what is wrong with a name that nothing can have
+    except FileNotFoundError:
+        return
+    if out.is_dir() and all(map(is_unfinished, out.iterdir())):
         return
     fitted = is_run(out)
     if fitted or not is_begun(out, methods):
