@@ -428,6 +428,11 @@ def test_a_run_folder_that_was_meddled_with_is_refused(trained, tmp_path):
             (trained / "run.json").read_bytes().replace(b'"emu"', b'"emu", "gnu"', 1),
             "does not belong to the model beside it",
         ),
+        (
+            "run.json",
+            (trained / "run.json").read_bytes().replace(b'"emu"', b'"emu\\ud800"'),
+            r"run.json is damaged: the class 'emu\ud800' is not UTF-8 text. Fit the run again.",
+        ),
         ("model.safetensors", (trained / "model.safetensors").read_bytes()[:99], "is not a whole checkpoint file"),
     ):
         copy = tmp_path / "copy"

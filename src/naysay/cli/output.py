@@ -19,6 +19,7 @@ from naysay import files
 from naysay.cli.options import in_flags
 from naysay.errors import InputError
 from naysay.files import told
+from naysay.words import writable
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # which a spreadsheet takes for no formula
 WIDTH = 120  # columns of a table that goes to a file or a pipe
@@ -137,7 +138,7 @@ def _finish(look: Callable[[], None], place: Callable[[Path, Path], None]) -> Ca
 def refuse_non_text(ids: Iterable[str]) -> None:
     """Refuse ids that no table can hold (of files whose names are not UTF-8) before the work, not at its end."""
     for name in ids:
-        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+        if not writable(name):
             raise InputError(f"the item {name!r} has a name that is not UTF-8 text. Rename its file.")
 
 
