@@ -3,10 +3,13 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +20,16 @@ from full_disk import files_of_at_most
 from PIL import Image
 from test_cli import naysay, write_csv
 
-from naysay import engine, files, labels, runs, tensors
+from naysay import engine, files, labels, processes, runs, tensors
 from naysay.cli.output import new_file, new_folder
 from naysay.errors import InputError
 from naysay.learning import Config, HeldOut, records, train
 from naysay.learning.folder import FORMAT, load
 from naysay.processes import here
 from naysay.runs.report import render
+
+# tests that open ports run one after another: a free port that one has found must not be another's
+OPENS_PORTS = True
 
 NAMES = ("cat", "dog", "emu")
 FIT = ("--id", "id", "--label", "not_label", "--epochs", 1, "--scheme", "none", "--quiet")
@@ -338,6 +344,60 @@ def test_an_environment_that_places_no_process_is_told(monkeypatch, name):
         monkeypatch.setenv(variable, value)
     with pytest.raises(InputError, match=rf"{name} must be a whole number .*; got 'abc'\. Start the processes with"):
         here()
+
+
+PLACED = {"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"RANK": "2"}, "RANK must be below WORLD_SIZE, which is 2; got 2."),
+        ({"LOCAL_RANK": "5"}, "LOCAL_RANK must be below LOCAL_WORLD_SIZE, which is 2; got 5."),
+        ({"LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "1"}, "LOCAL_RANK must be below LOCAL_WORLD_SIZE, which is 1; got 1."),
+        ({"LOCAL_WORLD_SIZE": "3"}, "LOCAL_WORLD_SIZE must be at most WORLD_SIZE, which is 2; got 3."),
+        ({"MASTER_PORT": "65536"}, "MASTER_PORT must be a port, 1 to 65535; got 65536."),
+        ({"MASTER_PORT": "0"}, "MASTER_PORT must be a port, 1 to 65535; got 0."),
+        ({"RANK": "9" * 5000}, "RANK must be a whole number that places this process; got '999"),
+    ],
+)
+def test_a_place_that_no_process_can_have_is_told_at_once(monkeypatch, changed, said):
+    for variable, value in {**PLACED, **changed}.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(InputError, match=re.escape(said)) as raised:
+        here()
+    assert str(raised.value).endswith("Start the processes with torchrun, or unset it.")
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])  # the one that the others come to, and one that comes
+def test_processes_that_do_not_meet_are_told_and_one_that_waits_can_be_ended(monkeypatch, rank):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    for variable, value in {**PLACED, "RANK": rank, "MASTER_PORT": port}.items():
+        monkeypatch.setenv(variable, value)
+
+    def meet():
+        told = f"the 2 processes did not meet at 127.0.0.1:{port} .*Start them all"
+        with pytest.raises(InputError, match=told), processes.one_voice():
+            raise AssertionError("the work had begun")
+        assert signal.getsignal(signal.SIGTERM) is end  # as it was
+
+    end = lambda *_: sys.exit(143)  # noqa: E731
+    monkeypatch.setattr(processes, "MEETING", 1)
+    waiting = fork(lambda: (signal.signal(signal.SIGTERM, end), meet()))
+    assert os.waitpid(waiting, 0)[1] == 0
+    monkeypatch.setattr(processes, "MEETING", 300)
+    waiting = fork(lambda: (signal.signal(signal.SIGTERM, end), meet()))
+    time.sleep(1)
+    os.kill(waiting, signal.SIGTERM)
+    deadline = time.monotonic() + 20
+    while not (ended := os.waitpid(waiting, os.WNOHANG))[0] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if not ended[0]:
+        os.kill(waiting, signal.SIGKILL)
+        os.waitpid(waiting, 0)
+    assert ended == (waiting, signal.SIGTERM)
 
 
 # checks come before the work
