@@ -337,6 +337,23 @@ def test_a_stream_that_cannot_be_written_is_one_sentence_and_one_that_knows_no_s
     assert (done.returncode, done.stdout, done.stderr) == (0, "\\xb1\n", "")
 
 
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+@pytest.mark.parametrize("named", ["there.csv", "nowhere.csv"])
+def test_a_command_without_standard_streams_does_its_work_and_writes_into_no_file_of_ours(tmp_path, closed, named):
+    table = [["id", "a", "not_label"], *([f"i{i}", i, NAMES[i % 3]] for i in range(40))]
+    write_csv(tmp_path / "there.csv", table)
+    command = [sys.executable, "-m", "naysay", "audit", named, "--id", "id", "--label", "not_label", "--html", "a.html"]
+    shell = " ".join(["exec", '"$@"', *(f"{number}>&-" for number in closed)])
+    done = subprocess.run(
+        ["sh", "-c", shell, "sh", *command], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == (0 if named == "there.csv" else 2), done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    if named == "there.csv":
+        assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert len((tmp_path / "there.csv").read_text().splitlines()) == 41
+
+
 @pytest.mark.parametrize("name", ["WORLD_SIZE", "RANK", "LOCAL_WORLD_SIZE"])
 def test_an_environment_that_places_no_process_is_told(monkeypatch, name):
     told = {"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "here", "MASTER_PORT": "1"}
