@@ -94,7 +94,8 @@ class Ledger:
             if self._has_result(key):
                 raise InputError(f"{where} is a second record of {key!r}. Remove one of the two lines.")
             self._records[key] = record
-            self._lines, self._end = self._lines + 1, self._end + len(line) + 1
+            self._lines += 1
+            self._end += len(line) + 1
 
     def _has_result(self, key: str) -> bool:
         return "failed" not in self._records.get(key, {"failed": ""})
