@@ -3,6 +3,7 @@ half-written.
 """
 
 import csv
+import json
 import os
 import shutil
 import signal
@@ -427,6 +428,11 @@ def test_a_run_folder_that_was_meddled_with_is_refused(trained, tmp_path):
             (trained / "run.json").read_bytes().replace(b'"emu"', b'"emu", "gnu"', 1),
             "does not belong to the model beside it",
         ),
+        (
+            "run.json",
+            (trained / "run.json").read_bytes().replace(b'"emu"', b'"emu\\ud800"'),
+            r"run.json is damaged: the class 'emu\ud800' is not UTF-8 text. Fit the run again.",
+        ),
         ("model.safetensors", (trained / "model.safetensors").read_bytes()[:99], "is not a whole checkpoint file"),
     ):
         copy = tmp_path / "copy"
@@ -499,3 +505,22 @@ def test_pretraining_on_a_table_or_for_no_time_is_refused(tmp_path, asked, said)
     np.save(tmp_path / "x.npy", np.zeros((8, 4, 4), np.uint8))
     write_csv(tmp_path / "x.csv", rows())
     assert said in naysay("pretrain", data, "--batch", 4, *asked, "--out", tmp_path / "enc", code=2).stderr
+
+
+@pytest.mark.parametrize("held", ["run.json", "records.jsonl", "checkpoint.safetensors", "records of fit", "notes.txt"])
+def test_pretraining_writes_into_no_folder_that_it_has_not_begun(tmp_path, held):
+    np.save(tmp_path / "x.npy", np.zeros((8, 4, 4), np.uint8))
+    out = tmp_path / "theirs"
+    out.mkdir()
+    begun = json.dumps({"kind": "run", "config": {"recipe": "emp"}}) + "\n"
+    content = {
+        "run.json": {"run.json": json.dumps({"format": "naysay-run-1"}), "records.jsonl": begun},  # ours, and finished
+        "records of fit": {"records.jsonl": json.dumps({"kind": "run", "format": "naysay-run-1"}) + "\n"},
+    }.get(held, {held: "mine"})
+    for name, text in {**content, "encoder.safetensors": "mine"}.items():
+        (out / name).write_text(text)
+    before = {file.name: file.read_text() for file in out.iterdir()}
+    said = naysay("pretrain", tmp_path / "x.npy", "--batch", 4, "--epochs", 1, "--out", out, code=2).stderr
+    why = "is a run of naysay fit" if held == "run.json" else "was not begun by naysay pretrain"
+    assert f"{out} {why}, so nothing is written there. Choose another folder." in said
+    assert {file.name: file.read_text() for file in out.iterdir()} == before

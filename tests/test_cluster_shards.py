@@ -24,7 +24,7 @@ from naysay.augmentation.diagnostics import merge
 from naysay.cli import app
 from naysay.cluster import augment_shards, connect, rounds, search
 from naysay.cluster.connection import Crew, hired, peak_memory
-from naysay.cluster.folders import Work, find_shards
+from naysay.cluster.folders import Work, find_shards, open_work
 from naysay.cluster.prepare import Naming, count_labels, cut, find_centre, name_classes, prepare
 from naysay.cluster.rounds import Recipe
 from naysay.cluster.search import Search, find_neighbors, group
@@ -559,3 +559,11 @@ def test_descriptions_of_parts_add_up_to_that_of_the_whole(data):
     assert replace(added, **means) == replace(whole, **means)
     for name in means:  # sums in another order
         assert getattr(added, name) == pytest.approx(getattr(whole, name), rel=1e-12)
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "{", "\0"])
+def test_what_an_unfinished_run_left_and_somebody_spoilt_is_named(tmp_path, content):
+    (tmp_path / ".work").mkdir()
+    (tmp_path / ".work" / "run.json").write_text(content)
+    with pytest.raises(InputError, match=r"\.work/run.json is damaged or was changed .*Remove the folder it is in"):
+        open_work(tmp_path, [], {}, force=False)

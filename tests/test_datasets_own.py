@@ -419,6 +419,17 @@ def test_images_come_out_in_one_size_and_mode(tmp_path):
     assert from_folder(large).x.shape == (1, 64, 64, 3)
 
 
+@pytest.mark.parametrize("largest", [65535, 1000])
+@pytest.mark.parametrize("kind", ["P5", "P2"])
+def test_16_bits_of_a_pgm_are_read_as_those_of_a_png(tmp_path, kind, largest):
+    values = np.linspace(0, largest, 16).astype(">u2")
+    head = f"{kind}\n4 4\n{largest}\n".encode()
+    (tmp_path / "a.pgm").write_bytes(head + (values.tobytes() if kind == "P5" else " ".join(map(str, values)).encode()))
+    (x,) = from_folder(tmp_path).x
+    assert x.shape == (4, 4)
+    assert np.abs(x.ravel() - 255 * (values / largest)).max() <= 1  # the lower byte is cut off
+
+
 def test_sixteen_bits_are_scaled_and_turned_photographs_set_upright(tmp_path):
     image(tmp_path / "deep", "a.png", (4, 4), "I;16", 0x8040)
     assert (from_folder(tmp_path / "deep").x == 0x80).all()

@@ -256,6 +256,19 @@ def test_a_broken_or_doubled_line_is_named(tmp_path):
         engine.Ledger(path).keys()
 
 
+@pytest.mark.parametrize("line", ["nonsense", '{"key": ' + "[" * 100_000, "[" * 100_000 + "]" * 100_000])
+def test_a_line_that_is_no_record_is_named_alike_each_time_and_the_file_stays(tmp_path, line):
+    path = tmp_path / "ledger.jsonl"
+    path.write_text(before := f'{{"key": "a"}}\n{line}\n{{"key": "b"}}\n')
+    ledger = engine.Ledger(path)
+    for ask in (ledger.read, ledger.read, lambda: ledger.add({"key": "c"}), ledger.keys):
+        with pytest.raises(InputError, match=r"ledger.jsonl:2 is not a record \(.*Remove the line"):
+            ask()
+    assert path.read_text() == before
+    path.write_text('{"key": "a"}\n{"key": "b"}\n')  # mended in place
+    assert [record["key"] for record in ledger.read()] == ["a", "b"]
+
+
 def test_a_ledger_that_was_replaced_is_read_anew(tmp_path):
     path = tmp_path / "ledger.jsonl"
     ledger = engine.Ledger(path)

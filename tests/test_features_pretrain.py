@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from naysay.errors import InputError
-from naysay.features import extract, oracle_knn_accuracy, pretrain, whiten, with_readout
+from naysay.features import encoders, extract, oracle_knn_accuracy, pretrain, whiten, with_readout
 from naysay.features.encoders import WithReadout, embed, load_encoder, save_encoder
 from naysay.learning import Config, Task, configure, recipes
 from naysay.learning.recipes.emp import agreement, coding_rate
@@ -469,6 +469,28 @@ def test_a_file_that_is_not_its_cards_is_refused(tmp_path):
     save_encoder(path, resnet18_encoder(3), {})
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
     with pytest.raises(InputError, match="hashes differ"):
+        load_encoder(path)
+
+
+def test_a_card_that_is_nested_without_end_is_refused(tmp_path):
+    save_encoder(tmp_path / "small.safetensors", small_resnet_encoder(3), {})
+    (tmp_path / "small.json").write_text('{"sha256": ' + "[" * 100_000)
+    with pytest.raises(InputError, match=r"small.json is no encoder's card \(RecursionError.*Fetch it again"):
+        load_encoder(tmp_path / "small.safetensors")
+
+
+@pytest.mark.parametrize(
+    "shape", [(64, 3_000_000, 0, 0), (32, 3_000_000, 3, 0), (64, 3), (64, 3, 7, 7), (10, 3, 3, 3), (64, 0, 3, 3), ()]
+)
+def test_a_first_weight_that_no_encoder_has_is_refused_before_a_network_is_built(tmp_path, monkeypatch, shape):
+    monkeypatch.setattr(encoders, "resnet18_encoder", lambda channels: pytest.fail(f"built, of {channels} channels"))
+    monkeypatch.setattr(encoders, "small_resnet_encoder", encoders.resnet18_encoder)
+    path = tmp_path / "small.safetensors"
+    save_file({"0.weight": torch.zeros(shape)}, path)
+    path.with_suffix(".json").write_text(json.dumps({"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}))
+    with pytest.raises(
+        InputError, match=r"does not hold a ResNet-18 encoder \(its first weight must be of shape \(32 or"
+    ):
         load_encoder(path)
 
 

@@ -78,6 +78,13 @@ def test_a_column_for_each_class_with_marks(tmp_path):
     assert naysay.read(tmp_path / "marks.npz", classes=KINDS3).comp.tolist() == [[1, 0, 0], [0, 0.5, 0.5]]
 
 
+def test_a_class_of_a_matrix_that_no_file_can_hold_is_refused(tmp_path):
+    marked = [[f"i{i}", i, i % 2, 0, 1 - i % 2] for i in range(9)]
+    path = write(tmp_path / "d.csv", [["id", "x", "a", "b", "c"], *marked])
+    with pytest.raises(InputError, match=r"the class 'c\\udcff' has a name that is not UTF-8 text"):
+        naysay.read(path, id="id", label=["a", "b", "c"], classes=["a", "b", "c\udcff"])
+
+
 def test_signed_votes_in_columns_of_ones_own_table(tmp_path):
     path = write(tmp_path / "votes.csv", [["a", "f", "g"], [1, -2, 0], [2, 3, ""], [3, -1, -3]])
     data = naysay.read(path, label=["f", "g"], format="signed")
@@ -153,6 +160,38 @@ def test_answers_of_prodigy_say_is_not_or_nothing(items):
     assert data.sure
     without = naysay.read(items, id="id", labels=EXPORTS / "prodigy.jsonl", without="kinds-eve")
     assert rows(without)[3:] == [[0, 0, 0], [0, 0, 0]]
+
+
+def exported(tool, choices):
+    """An export of a few tasks, whose choices are those texts of JSON in turn."""
+    if tool == "prodigy":
+        rows = (f'{{"id": "i{i}", "label": {choice}, "answer": "reject"}}\n' for i, choice in enumerate(choices))
+        return "".join(rows)
+    chosen = '[{"type": "choices", "from_name": "c", "value": {"choices": [%s]}}]'
+    given = '{"id": %d, "data": {"id": "i%d"}, "annotations": [{"result": %s}]}'
+    return f"[{','.join(given % (i, i, chosen % choice) for i, choice in enumerate(choices))}]"
+
+
+@pytest.mark.parametrize("tool", ["prodigy", "label-studio"])
+def test_a_choice_that_is_not_a_number_is_no_label_and_an_infinite_one_is_refused(items, tmp_path, tool):
+    path = tmp_path / "votes.jsonl" if tool == "prodigy" else tmp_path / "votes.json"
+    path.write_text(exported(tool, ['"cat"', '"dog"', '"emu"', "NaN"]))
+    data = naysay.read(items, id="id", labels=path, format=tool)
+    assert data.classes == ("cat", "dog", "emu")
+    assert not data.comp[3].any()
+    path.write_text(exported(tool, ['"cat"', '"dog"', '"emu"', "1e999"]))
+    with pytest.raises(InputError, match=r"an export names something by the number infinity\. Write a name"):
+        naysay.read(items, id="id", labels=path, format=tool)
+
+
+@pytest.mark.parametrize("tool", ["prodigy", "label-studio"])
+def test_a_class_that_no_file_can_hold_is_refused_where_it_is_read(items, tmp_path, tool):
+    path = tmp_path / "votes.jsonl" if tool == "prodigy" else tmp_path / "votes.json"
+    path.write_text(exported(tool, ['"cat"', '"dog"', '"emu\\ud800"']))
+    with pytest.raises(InputError, match=r"the class 'emu\\ud800' has a name that is not UTF-8 text\. Rename it\."):
+        naysay.read(items, id="id", labels=path, format=tool)
+    with pytest.raises(InputError, match="is not UTF-8 text"):
+        naysay.read(items, id="id", labels=path, format=tool, classes=["cat", "dog", "emu\ud800"])
 
 
 def test_responses_in_argilla_against_its_suggestions(items, tmp_path):

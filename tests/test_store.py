@@ -3,10 +3,13 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +20,16 @@ from full_disk import files_of_at_most
 from PIL import Image
 from test_cli import naysay, write_csv
 
-from naysay import engine, files, labels, runs, tensors
+from naysay import engine, files, labels, processes, runs, tensors
 from naysay.cli.output import new_file, new_folder
 from naysay.errors import InputError
 from naysay.learning import Config, HeldOut, records, train
 from naysay.learning.folder import FORMAT, load
 from naysay.processes import here
 from naysay.runs.report import render
+
+# tests that open ports run one after another: a free port that one has found must not be another's
+OPENS_PORTS = True
 
 NAMES = ("cat", "dog", "emu")
 FIT = ("--id", "id", "--label", "not_label", "--epochs", 1, "--scheme", "none", "--quiet")
@@ -77,6 +83,125 @@ def test_a_file_that_was_made_meanwhile_stays_and_the_result_gets_another_name(t
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"p.csv": "theirs", "p-2.csv": "ours"}
 
 
+def put(path, kind):
+    """What another program makes in a place: a file or a folder with something in it."""
+    if kind == "file":
+        path.write_text("theirs")
+    else:
+        path.mkdir()
+        (path / "thesis").write_text("years of work")
+
+
+def whole(path):
+    """What stands in a place: a file's text, or the texts in a folder."""
+    return path.read_text() if path.is_file() else {file.name: file.read_text() for file in path.iterdir()}
+
+
+THEIRS = {"file": "theirs", "folder": {"thesis": "years of work"}}
+
+
+@pytest.mark.parametrize("theirs", THEIRS)
+@pytest.mark.parametrize("moment", ["while it is forced to disk", "after the last look"])
+@pytest.mark.parametrize("new", [new_file, lambda path, force: new_folder(path, force, runs.is_run)])
+def test_what_is_made_in_the_last_moment_stays_too(tmp_path, monkeypatch, new, moment, theirs):
+    path = tmp_path / "out"
+    step = "force" if moment == "while it is forced to disk" else "claim"
+    as_it_is = getattr(files, step)
+
+    def slowly(*given):
+        monkeypatch.setattr(files, step, as_it_is)
+        put(path, theirs)
+        as_it_is(*given)
+
+    monkeypatch.setattr(files, step, slowly)
+
+    def make():
+        with new(path, False) as unfinished:
+            ours = unfinished / "model" if unfinished.is_dir() else unfinished
+            ours.write_text("hours of training")
+
+    with pytest.raises(InputError, match=r"out was made by another program meanwhile .*; the result .* is .*out-2\.$"):
+        make()
+    assert whole(path) == THEIRS[theirs]
+    assert whole(tmp_path / "out-2") in ("hours of training", {"model": "hours of training"})
+    assert names(tmp_path) == ["out", "out-2"]
+
+
+def test_a_file_system_without_hard_links_gets_files_too(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with new_file(tmp_path / "a.csv", False) as unfinished:
+        unfinished.write_text("ours")
+    path = tmp_path / "b" / "a.csv"
+    with pytest.raises(InputError, match=r"a.csv was made by another program"), new_file(path, False):
+        put(path, "file")
+    assert (whole(tmp_path / "a.csv"), whole(tmp_path / "b")) == ("ours", {"a.csv": "theirs", "a-2.csv": ""})
+    assert names(tmp_path) == ["a.csv", "b"]
+
+
+@pytest.mark.parametrize("moment", ["before the old one makes way", "after the old one made way"])
+def test_what_is_made_while_an_old_run_makes_way_costs_neither_the_old_nor_the_new(tmp_path, monkeypatch, moment):
+    path, rename = tmp_path / "RUN", Path.rename
+    path.mkdir()
+    (path / "model").write_text("old")
+
+    def move(old, place):
+        monkeypatch.setattr(Path, "rename", rename)
+        if moment.startswith("before"):  # their program removes the run and puts its own thing there
+            shutil.rmtree(old)
+            put(old, "folder")
+        rename(old, place)
+        if moment.startswith("after"):
+            put(old, "folder")
+
+    def make():
+        with new_folder(path, True, lambda folder: (folder / "model").exists()) as unfinished:
+            (unfinished / "model").write_text("new")
+            monkeypatch.setattr(Path, "rename", move)
+
+    with pytest.raises(InputError, match=r"RUN was made by another program meanwhile .*; the result") as raised:
+        make()
+    found = {name: whole(tmp_path / name) for name in names(tmp_path)}
+    if moment.startswith("before"):
+        assert found == {"RUN": THEIRS["folder"], "RUN-2": {"model": "new"}}
+    else:
+        assert found == {"RUN": THEIRS["folder"], "RUN-2": {"model": "old"}, "RUN-3": {"model": "new"}}
+        assert str(raised.value).endswith("RUN-3, and what was to be replaced is RUN-2.".replace("RUN", str(path)))
+
+
+def test_a_kill_there_costs_the_old_run_neither(tmp_path, monkeypatch):
+    path = tmp_path / "RUN"
+    path.mkdir()
+    (path / "model").write_text("old")
+
+    def exchange():
+        calls = iter([files.claim, die])
+        monkeypatch.setattr(files, "claim", lambda *given: next(calls)(*given))
+        with new_folder(path, True, lambda folder: True) as unfinished:
+            (unfinished / "model").write_text("new")
+
+    killed(exchange)
+    put(path, "folder")
+    with pytest.raises(InputError, match="RUN exists already"), new_folder(path, False, lambda folder: True):
+        raise AssertionError("the work had begun")
+    files.sweep(tmp_path)
+    assert {name: whole(tmp_path / name) for name in names(tmp_path)} == {
+        "RUN": THEIRS["folder"],
+        "RUN-2": {"model": "old"},
+    }
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "x" * 251 + ".csv"])
+def test_a_result_that_must_have_another_name_has_one_that_fits(tmp_path, name):
+    with pytest.raises(InputError, match="was made by another program meanwhile"), new_file(tmp_path / name, False):
+        put(tmp_path / name, "file")
+    (other,) = {path.name for path in tmp_path.iterdir()} - {name}
+    assert len(os.fsencode(other)) in (254, 255)
+    assert other.removesuffix(".csv").endswith("-2")
+
+
 @pytest.mark.parametrize("command", ["fit", "augment", "predict"])
 def test_the_second_of_two_into_one_place_is_told_at_once(place, tmp_path, command):
     out = tmp_path / ("RUN" if command == "fit" else "out.csv")
@@ -118,7 +243,8 @@ def test_a_kill_while_an_old_run_makes_way_for_a_new_one_leaves_one_of_them(tmp_
     (path / "model").write_text("old")
 
     def exchange():
-        monkeypatch.setattr(files, "put_in_place", die)
+        calls = iter([files.claim, die])
+        monkeypatch.setattr(files, "claim", lambda *given: next(calls)(*given))
         with new_folder(path, True, lambda folder: True) as unfinished:
             (unfinished / "model").write_text("new")
 
@@ -143,6 +269,29 @@ def test_places_that_are_none_get_a_sentence(place, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         assert said in naysay(*arguments, code=2).stderr
     assert names(tmp_path) == []
+
+
+COMMANDS = ["fit", "predict", "ask", "augment", "audit", "report", "export", "pretrain", "demo"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_name_that_is_too_long_is_told_before_the_work(place, tmp_path, command):
+    np.save(tmp_path / "x.npy", np.zeros((8, 4, 4), np.uint8))
+    endings = {"fit": "", "pretrain": "", "demo": "", "export": ".onnx", "report": ".html", "audit": ".html"}
+    out = tmp_path / endings.get(command, ".csv").rjust(256, "x")
+    given = {
+        "fit": (place / "data.csv", *FIT[:-1], "--out", out),
+        "augment": (place / "data.csv", *FIT[:4], "--out", out),
+        "audit": (place / "data.csv", *FIT[:4], "--html", out),
+        "predict": (place / "RUN", place / "data.csv", "--out", out),
+        "pretrain": (tmp_path / "x.npy", "--method", "emp", "--batch", 4, "--epochs", 1, "--out", out),
+        "demo": ("--out", out),
+    }.get(command, (place / "RUN", "--out", out))
+    said = naysay(command, *given, code=2).stderr
+    assert said.startswith(f"naysay: {out} cannot be ")
+    assert said.count("\n") == 1  # and nothing of the work: no note of an audit, of an epoch, of how long it takes
+    assert "(File name too long)" in said
+    assert names(tmp_path) == ["x.npy"]
 
 
 def test_a_place_that_may_not_be_looked_into_is_told(tmp_path):
@@ -188,6 +337,23 @@ def test_a_stream_that_cannot_be_written_is_one_sentence_and_one_that_knows_no_s
     assert (done.returncode, done.stdout, done.stderr) == (0, "\\xb1\n", "")
 
 
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+@pytest.mark.parametrize("named", ["there.csv", "nowhere.csv"])
+def test_a_command_without_standard_streams_does_its_work_and_writes_into_no_file_of_ours(tmp_path, closed, named):
+    table = [["id", "a", "not_label"], *([f"i{i}", i, NAMES[i % 3]] for i in range(40))]
+    write_csv(tmp_path / "there.csv", table)
+    command = [sys.executable, "-m", "naysay", "audit", named, "--id", "id", "--label", "not_label", "--html", "a.html"]
+    shell = " ".join(["exec", '"$@"', *(f"{number}>&-" for number in closed)])
+    done = subprocess.run(
+        ["sh", "-c", shell, "sh", *command], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == (0 if named == "there.csv" else 2), done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    if named == "there.csv":
+        assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert len((tmp_path / "there.csv").read_text().splitlines()) == 41
+
+
 @pytest.mark.parametrize("name", ["WORLD_SIZE", "RANK", "LOCAL_WORLD_SIZE"])
 def test_an_environment_that_places_no_process_is_told(monkeypatch, name):
     told = {"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "here", "MASTER_PORT": "1"}
@@ -195,6 +361,60 @@ def test_an_environment_that_places_no_process_is_told(monkeypatch, name):
         monkeypatch.setenv(variable, value)
     with pytest.raises(InputError, match=rf"{name} must be a whole number .*; got 'abc'\. Start the processes with"):
         here()
+
+
+PLACED = {"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"RANK": "2"}, "RANK must be below WORLD_SIZE, which is 2; got 2."),
+        ({"LOCAL_RANK": "5"}, "LOCAL_RANK must be below LOCAL_WORLD_SIZE, which is 2; got 5."),
+        ({"LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "1"}, "LOCAL_RANK must be below LOCAL_WORLD_SIZE, which is 1; got 1."),
+        ({"LOCAL_WORLD_SIZE": "3"}, "LOCAL_WORLD_SIZE must be at most WORLD_SIZE, which is 2; got 3."),
+        ({"MASTER_PORT": "65536"}, "MASTER_PORT must be a port, 1 to 65535; got 65536."),
+        ({"MASTER_PORT": "0"}, "MASTER_PORT must be a port, 1 to 65535; got 0."),
+        ({"RANK": "9" * 5000}, "RANK must be a whole number that places this process; got '999"),
+    ],
+)
+def test_a_place_that_no_process_can_have_is_told_at_once(monkeypatch, changed, said):
+    for variable, value in {**PLACED, **changed}.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(InputError, match=re.escape(said)) as raised:
+        here()
+    assert str(raised.value).endswith("Start the processes with torchrun, or unset it.")
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])  # the one that the others come to, and one that comes
+def test_processes_that_do_not_meet_are_told_and_one_that_waits_can_be_ended(monkeypatch, rank):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    for variable, value in {**PLACED, "RANK": rank, "MASTER_PORT": port}.items():
+        monkeypatch.setenv(variable, value)
+
+    def meet():
+        told = f"the 2 processes did not meet at 127.0.0.1:{port} .*Start them all"
+        with pytest.raises(InputError, match=told), processes.one_voice():
+            raise AssertionError("the work had begun")
+        assert signal.getsignal(signal.SIGTERM) is end  # as it was
+
+    end = lambda *_: sys.exit(143)  # noqa: E731
+    monkeypatch.setattr(processes, "MEETING", 1)
+    waiting = fork(lambda: (signal.signal(signal.SIGTERM, end), meet()))
+    assert os.waitpid(waiting, 0)[1] == 0
+    monkeypatch.setattr(processes, "MEETING", 300)
+    waiting = fork(lambda: (signal.signal(signal.SIGTERM, end), meet()))
+    time.sleep(1)
+    os.kill(waiting, signal.SIGTERM)
+    deadline = time.monotonic() + 20
+    while not (ended := os.waitpid(waiting, os.WNOHANG))[0] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if not ended[0]:
+        os.kill(waiting, signal.SIGKILL)
+        os.waitpid(waiting, 0)
+    assert ended == (waiting, signal.SIGTERM)
 
 
 # checks come before the work

@@ -12,6 +12,7 @@ second writer finds it locked. A file system without locks keeps nobody out, and
 
 import errno
 import hashlib
+import itertools
 import os
 import re
 import secrets
@@ -32,7 +33,17 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 WAY_OUT = "Choose a place that you may write to."
 UNFINISHED = re.compile(r"\..*\.naysay-[0-9a-f]{8}\.tmp", re.DOTALL)
 LOOKS = 5  # at a hidden folder that another process holds, before it is taken for a writer's
-LOCK, OLD = ".lock", "old"  # in a hidden folder: who holds it, and what made way for a new folder
+LOCK, NEW, OLD = ".lock", "new", "old"  # in a hidden folder: who holds it, the new folder, and what made way for it
+LONGEST = 255  # bytes of a name, on the usual file systems
+IN_THE_WAY = (errno.EEXIST, errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR)
+
+
+class Taken(Exception):
+    """A name that another program gave to something of its own; `old` is where that lies now which was to make way."""
+
+    def __init__(self, path: Path, old: Path | None = None) -> None:
+        super().__init__(path)
+        self.old = old
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
@@ -79,6 +90,8 @@ def hidden(path: Path, way_out: str = WAY_OUT, busy: str = "") -> Iterator[Path]
         raise InputError(f"{path} names a folder that is there, not something new. Choose a name.")
     with told(path, way_out):
         path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            path.lstat()  # a name that is too long shows now, not when what was made is to get it
         sweep(path.parent)
         place, handle = _take(path, alone=bool(busy))
     if handle is None:
@@ -90,14 +103,82 @@ def hidden(path: Path, way_out: str = WAY_OUT, busy: str = "") -> Iterator[Path]
         os.close(handle)
 
 
-def exchange(new: Path, path: Path) -> None:
-    """Give the folder `new`, which is in the hidden one, the name `path`; what has it makes way, and then goes."""
-    force(new)  # first, so that the moment without a folder of this name is short
-    if os.path.lexists(path):
-        aside = new.with_name(OLD)
-        aside.mkdir(exist_ok=True)
-        path.rename(aside / path.name)  # by its name, so that it is put back where this process dies now
-    put_in_place(new, path)
+def claim(new: Path, path: Path) -> None:
+    """Give a file or folder a name that nothing has but an empty folder; Taken, in the same step, where something has.
+
+    It is not forced to disk first: that takes time, in which what was looked at changes.
+    """
+    try:
+        if new.is_dir():
+            os.rename(new, path)  # which replaces no folder that holds something, and no file
+        else:
+            _link(new, path)
+    except OSError as error:
+        if error.errno not in IN_THE_WAY or not path.parent.is_dir():
+            raise
+        raise Taken(path) from error
+    _force_folder(path.parent)
+
+
+def overwrite(new: Path, path: Path) -> None:
+    """Give a file a name, in the place of any file that has it; Taken where a folder has."""
+    try:
+        os.replace(new, path)
+    except IsADirectoryError as error:
+        raise Taken(path) from error
+    _force_folder(path.parent)
+
+
+def _link(new: Path, path: Path) -> None:
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links here (FAT, some network disks): between this look and the rename is a short moment
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        os.rename(new, path)
+    else:
+        new.unlink()
+
+
+def claim_near(new: Path, path: Path, first: int = 1) -> Path:
+    """Give a file or folder the name `path`, or the next free one (a-2.csv of a.csv), which is returned."""
+    for number in itertools.count(first):
+        spare = path if number == 1 else _numbered(path, number)
+        with suppress(Taken):
+            claim(new, spare)
+            return spare
+    raise AssertionError("numbers do not end")
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """The path with a number after its stem, which is cut where the name would be too long for a file."""
+    stem, end = path.stem, f"-{number}{path.suffix}"
+    while stem and len(os.fsencode(stem + end)) > LONGEST:
+        stem = stem[:-1]
+    return path.with_name(stem + end)
+
+
+def exchange(new: Path, path: Path, replaceable: Callable[[Path], bool]) -> None:
+    """Give the folder `new`, which is in the hidden one, the name `path`; what has it makes way, and then goes.
+
+    Where something else comes in between, Taken says so, and neither the new folder nor the old one is lost.
+    """
+    with suppress(Taken):
+        claim(new, path)
+        return
+    aside = new.with_name(OLD) / path.name  # by its name, so that it is put back where this process dies now
+    aside.parent.mkdir(exist_ok=True)
+    path.rename(aside)
+    meant = path.parent / os.readlink(aside) if aside.is_symlink() else aside
+    if not replaceable(meant):  # it came after the look
+        claim_near(aside, path)
+        raise Taken(path)
+    try:
+        claim(new, path)
+    except Taken:
+        raise Taken(path, claim_near(aside, path)) from None
 
 
 def force(path: Path) -> None:
@@ -204,8 +285,8 @@ def _remove(place: Path) -> None:
     """Remove a hidden folder; a folder that had made way for one that never came is put back first."""
     with suppress(OSError):
         for old in (place / OLD).iterdir() if (place / OLD).is_dir() else ():
-            if not os.path.lexists(place.with_name(old.name)):
-                old.rename(place.with_name(old.name))
+            if (place / NEW).exists() or not os.path.lexists(place.with_name(old.name)):
+                claim_near(old, place.with_name(old.name))
         # under a name that nobody else takes, since the next writer of the same file may come meanwhile
         aside = place.with_name(f".{secrets.token_hex(4)}.naysay-{secrets.token_hex(4)}.tmp")
         place.rename(aside)

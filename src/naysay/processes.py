@@ -13,14 +13,20 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from naysay.errors import InputError
+from naysay.words import shortened
 
 T = TypeVar("T")
+
+MEETING = 600  # seconds that the processes may take until all of them are there
+LONGEST = 9  # digits of a number that places a process
+WAY_OUT = "Start the processes with torchrun, or unset it."
 
 
 @dataclass(frozen=True)
@@ -99,16 +105,30 @@ def here() -> Processes:
     if missing:
         told = f"WORLD_SIZE={size} speaks of several processes, but {', '.join(missing)} is not set"
         raise InputError(f"{told}. Start them with torchrun, or unset it.")
-    _number("MASTER_PORT")
-    return Processes(_number("RANK"), size, _number("LOCAL_RANK"), _number("LOCAL_WORLD_SIZE", str(size)))
+    place = Processes(_number("RANK"), size, _number("LOCAL_RANK"), _number("LOCAL_WORLD_SIZE", str(size)))
+    port = _number("MASTER_PORT")
+    for name, got, fits, wanted in (  # torch would wait for processes that cannot come
+        ("RANK", place.rank, place.rank < size, f"below WORLD_SIZE, which is {size}"),
+        ("LOCAL_WORLD_SIZE", place.local_size, place.local_size <= size, f"at most WORLD_SIZE, which is {size}"),
+        (
+            "LOCAL_RANK",
+            place.local,
+            place.local < place.local_size,
+            f"below LOCAL_WORLD_SIZE, which is {place.local_size}",
+        ),
+        ("MASTER_PORT", port, 0 < port < 1 << 16, "a port, 1 to 65535"),
+    ):
+        if not fits:
+            raise InputError(f"{name} must be {wanted}; got {got}. {WAY_OUT}")
+    return place
 
 
 def _number(name: str, usual: str = "") -> int:
     """What the environment says under the name."""
     text = os.environ.get(name, usual)
-    if not text.isdecimal() or (name.endswith("SIZE") and int(text) == 0):
-        way_out = "Start the processes with torchrun, or unset it."
-        raise InputError(f"{name} must be a whole number that places this process; got {text!r}. {way_out}")
+    if not text.isdecimal() or len(text) > LONGEST or (name.endswith("SIZE") and int(text) == 0):
+        got = repr(shortened(text))
+        raise InputError(f"{name} must be a whole number that places this process; got {got}. {WAY_OUT}")
     return int(text)
 
 
@@ -139,9 +159,7 @@ def one_voice() -> Iterator[Processes]:
     if place.size == 1:
         yield place
         return
-    from torch.distributed.rendezvous import rendezvous
-
-    store, _, _ = next(rendezvous("env://"))
+    store = _meet(place)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with warnings.catch_warnings():
         if not place.first:
@@ -152,6 +170,24 @@ def one_voice() -> Iterator[Processes]:
             if _is_first_to_fail(store):
                 raise
             raise SystemExit(1) from None
+
+
+def _meet(place: Processes) -> Any:
+    """The store that all processes share, once all of them are there."""
+    from torch.distributed.rendezvous import rendezvous
+
+    # torch waits outside of Python, where our ways to end would wait with it; there is nothing yet to tidy up
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        return next(rendezvous("env://", timeout=timedelta(seconds=MEETING)))[0]
+    except torch.distributed.DistError as error:
+        where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+        why = shortened(str(error).partition("\n")[0], 120)
+        told = f"the {place.size} processes did not meet at {where} ({why})"
+        raise InputError(f"{told}. Start them all, with torchrun, or unset WORLD_SIZE.") from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _is_first_to_fail(store: Any) -> bool:

@@ -44,3 +44,8 @@ def shortened(text: str, letters: int = 40) -> str:
 def quoted(name: str) -> str:
     """A name from a file as a sentence holds it: in quotation marks, and not too long."""
     return f"“{shortened(name)}”"
+
+
+def writable(text: str) -> bool:
+    """Whether a file can hold the text as UTF-8: names of files and JSON's escapes may stand for half a letter."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)

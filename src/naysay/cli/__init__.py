@@ -93,6 +93,7 @@ def _end(number: int, frame: object) -> None:
 
 def main(command: typer.Typer = app) -> None:
     """Run the command; warnings become notes, and a signal to end is a way out that leaves nothing behind."""
+    _open_closed_streams()
     warnings.showwarning = _note
     sleep_while_waiting()
     signal.signal(signal.SIGTERM, _end)
@@ -111,6 +112,15 @@ def main(command: typer.Typer = app) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         note(f"naysay: standard output cannot be written ({error.strerror}). Give it another place.")
         sys.exit(1)
+
+
+def _open_closed_streams() -> None:
+    """Where standard streams were closed, what is said goes nowhere; a file opened next would have got their number."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (open as long as the command runs)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def _note(message: Warning | str, *where: Any, **more: Any) -> None:

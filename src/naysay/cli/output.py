@@ -4,7 +4,6 @@ Text in CSV that a spreadsheet would run (it begins with = + - @, a tab or a ret
 apostrophe in front.
 """
 
-import itertools
 import json
 import os
 import re
@@ -12,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from naysay import files
 from naysay.cli.options import in_flags
 from naysay.errors import InputError
 from naysay.files import told
+from naysay.words import writable
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # which a spreadsheet takes for no formula
 WIDTH = 120  # columns of a table that goes to a file or a pipe
@@ -79,7 +80,8 @@ def new_file(path: Path, force: bool, endings: Sequence[str] = ()) -> Iterator[P
 
     with told(path):
         look()
-    with files.replacing(path, busy=BUSY.format(path), finish=_finish(look, files.put_in_place)) as unfinished:
+    finish = _finish(look, files.overwrite if force else files.claim)
+    with files.replacing(path, busy=BUSY.format(path), finish=finish) as unfinished:
         yield unfinished
 
 
@@ -101,28 +103,34 @@ def new_folder(path: Path, force: bool, replaceable: Callable[[Path], bool]) -> 
     with told(path):
         look()
     with files.hidden(path, busy=BUSY.format(path)) as place:
-        unfinished = place / "new"
+        unfinished = place / files.NEW
         with told(path):
             look()  # once more: an old run that a kill had put aside is back now
             unfinished.mkdir()
         yield unfinished
+        exchange = partial(files.exchange, replaceable=replaceable)
         with told(path):
-            _finish(look, files.exchange)(unfinished, path)
+            _finish(look, exchange if force else files.claim)(unfinished, path)
 
 
 def _finish(look: Callable[[], None], place: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
     """How a finished file or folder gets its name: after another look, or a name of its own if that is taken by now."""
 
     def finish(unfinished: Path, path: Path) -> None:
+        files.force(unfinished)  # before the look: on a slow disk it takes long
+        kept = None
         try:
             look()
+            place(unfinished, path)
+            return
         except InputError:
-            names = (path.with_stem(f"{path.stem}-{number}") for number in itertools.count(2))
-            spare = next(name for name in names if not os.path.lexists(name))
-            files.put_in_place(unfinished, spare)
-            what = "was made by another program meanwhile and is left as it is"
-            raise InputError(f"{path} {what}; the result of this one is {spare}.") from None
-        place(unfinished, path)
+            pass
+        except files.Taken as taken:
+            kept = taken.old
+        spare = files.claim_near(unfinished, path, 2)
+        old = "" if kept is None else f", and what was to be replaced is {kept}"
+        what = "was made by another program meanwhile and is left as it is"
+        raise InputError(f"{path} {what}; the result of this one is {spare}{old}.")
 
     return finish
 
@@ -130,7 +138,7 @@ def _finish(look: Callable[[], None], place: Callable[[Path, Path], None]) -> Ca
 def refuse_non_text(ids: Iterable[str]) -> None:
     """Refuse ids that no table can hold (of files whose names are not UTF-8) before the work, not at its end."""
     for name in ids:
-        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+        if not writable(name):
             raise InputError(f"the item {name!r} has a name that is not UTF-8 text. Rename its file.")
 
 

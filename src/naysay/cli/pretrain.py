@@ -1,7 +1,7 @@
 """`naysay pretrain`: an encoder from images alone, for the space in which labels are shared."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -94,9 +94,7 @@ def pretrain(
             method = "emp" if on_cpu else "fastsiam"
         if method not in methods:
             raise unknown("method", method, methods)
-        begun = any((out / name).is_file() for name in ("checkpoint.safetensors", "records.jsonl"))
-        if out.exists() and not begun and (not out.is_dir() or not all(map(is_unfinished, out.iterdir()))):
-            raise InputError(f"{out} exists and holds no checkpoint to continue. Choose another folder.")
+        _refuse_others(out, methods)
         if seconds is not None and not seconds >= 0:
             raise InputError(f"--seconds must be at least 0; got {seconds:g}.")
         images, score, about = _images(data, folder, seed)
@@ -156,6 +154,23 @@ def pretrain(
         say_json(told)
     else:
         print(end)
+
+
+def _refuse_others(out: Path, methods: Sequence[str]) -> None:
+    """Refuse a place that is neither new nor a folder that pretraining has begun: what is there would be lost."""
+    from naysay.learning.folder import is_begun
+    from naysay.runs import is_run
+
+    try:
+        out.lstat()  # which also says what is wrong with a name that nothing can have
+    except FileNotFoundError:
+        return
+    if out.is_dir() and all(map(is_unfinished, out.iterdir())):
+        return
+    fitted = is_run(out)
+    if fitted or not is_begun(out, methods):
+        why = "is a run of naysay fit" if fitted else "was not begun by naysay pretrain"
+        raise InputError(f"{out} {why}, so nothing is written there. Choose another folder.")
 
 
 def _settings(

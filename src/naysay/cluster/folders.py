@@ -25,7 +25,7 @@ from naysay import files
 from naysay.datasets.arrays import read_npy
 from naysay.datasets.cells import is_list
 from naysay.datasets.opening import PARQUET, header, require
-from naysay.errors import InputError
+from naysay.errors import InputError, intact
 
 RESULT = "augment.json"
 ENDINGS = (".npy", *PARQUET)
@@ -206,7 +206,8 @@ class Work:
     def read(self, name: str) -> Any:
         """The JSON of that name, None where there is none."""
         path = self.named(name)
-        return json.loads(path.read_text()) if path.exists() else None
+        with intact(path, "Remove the folder it is in to begin anew."):
+            return json.loads(path.read_text()) if path.exists() else None
 
     def write(self, name: str, content: Any) -> None:
         """Keep `content` as the JSON of that name."""

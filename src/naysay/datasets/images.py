@@ -28,7 +28,7 @@ from naysay.errors import InputError
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM", "TIFF")
 SIDE = 64  # pixels: what images are brought to that are larger, or of different sizes
-GREY = {"1", "L", "I;16", "I;16L", "I;16B", "I;16N"}
+GREY = {"1", "L", "I", "I;16", "I;16L", "I;16B", "I;16N"}
 COPIES = 3  # of an image's pixels, while it is set upright and its colours converted
 LARGEST = 89_000_000  # pixels of one image: cameras have 24 to 60 million, and beyond it Pillow suspects a bomb
 PER_SECOND = 20_000_000  # pixels that a core reads, of JPEG and PNG
@@ -162,7 +162,7 @@ def _pixels(file: Path, size: tuple[int, int], mode: str) -> NDArray[np.uint8]:
 
     with _opened(file) as image:
         upright = ImageOps.exif_transpose(image)
-        if upright.mode.startswith("I;16"):  # convert() would clip 16 bits at 255
+        if upright.mode.startswith("I"):  # convert() would clip 16 bits at 255
             upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
         upright = upright.convert(mode)
         if upright.size != size[::-1]:
@@ -179,7 +179,8 @@ def _opened(file: Path) -> Iterator[Any]:
         if not file.is_file():  # a pipe would be waited on for ever
             raise ValueError("it is not a file")
         with Image.open(file, formats=FORMATS) as image:
-            if image.mode in ("I", "F"):
+            # Pillow has the 16 bits of a PGM in 32, as 0 to 65535 whatever its largest value is
+            if image.mode == "F" or (image.mode == "I" and image.format != "PPM"):
                 raise ValueError("it has 32 bits per pixel")
             yield image
     except (*BROKEN, Image.DecompressionBombError) as error:

@@ -88,12 +88,13 @@ class Ledger:
         file.seek(self._end)
         *whole, _ = file.read().split(b"\n")  # the last one is being written at this moment, or was never finished
         for line in whole:
-            self._lines += 1
-            record = self._parse(line)
-            key, where = record["key"], f"{self.path}:{self._lines}"
+            where = f"{self.path}:{self._lines + 1}"  # counted when it is in: after an error it is read again
+            record = _parse(line, where)
+            key = record["key"]
             if self._has_result(key):
                 raise InputError(f"{where} is a second record of {key!r}. Remove one of the two lines.")
             self._records[key] = record
+            self._lines += 1
             self._end += len(line) + 1
 
     def _has_result(self, key: str) -> bool:
@@ -103,16 +104,16 @@ class Ledger:
         self._records: dict[str, Record] = {}
         self._lines, self._end, self._inode = 0, 0, inode  # how much of which file has been read
 
-    def _parse(self, line: bytes) -> Record:
-        try:
-            record = json.loads(line)
-            if isinstance(record, dict) and isinstance(record.get("key"), str):
-                return record
-            problem = 'it has no "key"'
-        except ValueError as error:
-            problem = str(error)
-        where = f"{self.path}:{self._lines}"
-        raise InputError(f"{where} is not a record ({problem}). Remove the line, or use another file.")
+
+def _parse(line: bytes, where: str) -> Record:
+    try:
+        record = json.loads(line)
+        if isinstance(record, dict) and isinstance(record.get("key"), str):
+            return record
+        problem = 'it has no "key"'
+    except (ValueError, RecursionError) as error:
+        problem = str(error)
+    raise InputError(f"{where} is not a record ({problem}). Remove the line, or use another file.")
 
 
 def _line(record: Mapping[str, Any]) -> bytes:

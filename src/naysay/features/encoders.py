@@ -32,6 +32,7 @@ from naysay.models.resnet import SMALL
 from naysay.words import count
 
 AGAIN = "Fetch it again."
+LARGE = 64  # channels of a ResNet-18's first layer
 
 
 class WithReadout(nn.Module):
@@ -112,8 +113,7 @@ def read_encoder(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[nn.Mo
     try:
         state = {name: t.float() if t.is_floating_point() else t for name, t in load(content).items()}
         weights, ending = split_readout(state)
-        width, channels = weights["0.weight"].shape[:2]
-        encoder: nn.Module = small_resnet_encoder(channels) if 8 * width == SMALL else resnet18_encoder(channels)
+        encoder = _network_for(weights["0.weight"])
         encoder.load_state_dict(weights)
         if ending:
             encoder = WithReadout(encoder, _readout_of(ending, width_of(encoder)))
@@ -121,6 +121,15 @@ def read_encoder(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[nn.Mo
         found = str(error).splitlines()[0]
         raise InputError(f"{path} does not hold a ResNet-18 encoder ({found}). {way_out}") from error
     return encoder.eval(), card, content
+
+
+def _network_for(first: Tensor) -> nn.Module:
+    """The network whose first weight this is; ValueError where it is none's, before anything of its size is built."""
+    shape, widths = tuple(first.shape), (SMALL // 8, LARGE)
+    # a shape with a 0 in it takes no bytes and may ask for any number of channels
+    if len(shape) != 4 or shape[0] not in widths or shape[2:] != (3, 3) or not first.numel():
+        raise ValueError(f"its first weight must be of shape ({widths[0]} or {LARGE}, channels, 3, 3); got {shape}")
+    return small_resnet_encoder(shape[1]) if shape[0] == widths[0] else resnet18_encoder(shape[1])
 
 
 def read_card(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[dict[str, Any], bytes]:
@@ -133,7 +142,7 @@ def read_card(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[dict[str
     try:
         card: dict[str, Any] = json.loads(beside.read_text())
         expected = card["sha256"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{beside} is no encoder's card ({error!r}). {way_out}") from error
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != expected:

@@ -6,7 +6,8 @@ needs (weights, optimiser, epoch, figures so far) is in the checkpoint alone. On
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from typing import Any
 from torch import Tensor, nn
 
 from naysay import files, tensors
-from naysay.errors import InputError, intact
+from naysay.errors import MISSING, UNFIT, InputError, intact
 from naysay.learning import records
 from naysay.learning.recipe import Figures
 from naysay.processes import Processes
 
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT, RECORDS = "checkpoint.safetensors", "records.jsonl"
+LONGEST = 1 << 20  # bytes of the records' first line, which holds the settings
 START_OVER = "Remove it to start over."
 # true of the command too, and of pretraining, which have no resume=False
 ANOTHER = "Use another folder, or remove that file to start over in this one."
@@ -44,7 +46,7 @@ class RunFolder:
         self.identity, self.every = dict(identity), every
         place = self.path or Path()
         self.checkpoint, self.best = place / CHECKPOINT, place / "best.safetensors"
-        self.records = place / "records.jsonl"
+        self.records = place / RECORDS
         self.resumes = resume and self.path is not None and self.checkpoint.exists()
 
     def restore(self, state: Mapping[str, Tensor]) -> list[Figures]:
@@ -89,6 +91,24 @@ class RunFolder:
         """Write the result as the records' last line."""
         if self.path is not None:
             records.append(self.records, {"kind": "result", **result})
+
+
+def is_begun(folder: Path, recipes: Collection[str]) -> bool:
+    """Whether a run by one of the recipes began in the folder: as its records say, or its checkpoint without them.
+
+    Other programs have files of these names, too, and so has the folder that `naysay fit` leaves.
+    """
+    try:
+        if os.path.lexists(folder / RECORDS):
+            if not (folder / RECORDS).is_file():  # a pipe would be waited on for ever
+                return False
+            with (folder / RECORDS).open("rb") as file:
+                first = json.loads(file.readline(LONGEST))
+            return bool(first["kind"] == "run" and first["config"]["recipe"] in recipes)
+        checkpoint = folder / CHECKPOINT
+        return checkpoint.is_file() and load(checkpoint)[1]["identity"]["config"]["recipe"] in recipes
+    except (InputError, *MISSING, *UNFIT):  # it is not ours, whatever it is
+        return False
 
 
 def alone_in(folder: str | Path | None, processes: Processes) -> AbstractContextManager[Any]:

@@ -6,13 +6,13 @@ Two names are taken for one class when they differ only in case, in white space 
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 
 from naysay.datasets.columns import read_columns
 from naysay.errors import InputError
-from naysay.words import few
+from naysay.words import few, writable
 
 Names = Sequence[str]
 NUMBER = re.compile(r"-[0-9]{1,17}|[0-9]{1,18}")  # ASCII only: int() also reads digits that no program wrote
@@ -35,6 +35,7 @@ def find_classes(
     merge_spelling: texts that differ only in spelling are one class, written as most of them are (or as in `wanted`).
     who: whose texts they are.
     """
+    refuse_unwritable([*counts, *(wanted or ())])
     nothing = {UNLABELLED} if _numbers(set(counts) - {UNLABELLED}) else set()
     texts = [text for text in counts if text not in nothing or text in (wanted or ())]
     if wanted is not None:
@@ -52,6 +53,13 @@ def find_classes(
     names = tuple(sorted(chosen, key=lambda name: (int(name) if whole else 0, name)))  # numbers by size, else as text
     place = {name: k for k, name in enumerate(names)}
     return Classes(names, {text: place[name] for text, name in stands.items()})
+
+
+def refuse_unwritable(names: Iterable[str]) -> None:
+    """Refuse the name of a class that no file of results could hold: before the work, not at its end."""
+    for name in names:
+        if not writable(name):
+            raise InputError(f"the class {name!r} has a name that is not UTF-8 text. Rename it.")
 
 
 def spelling_key(name: str) -> str:

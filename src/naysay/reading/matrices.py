@@ -21,7 +21,7 @@ from torch import Tensor
 from naysay import labels
 from naysay.datasets.dataset import Texts
 from naysay.errors import InputError
-from naysay.reading.classes import Names
+from naysay.reading.classes import Names, refuse_unwritable
 
 MARKS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 CODE = re.compile(r"([+-]?[0-9]{1,9})(\.0*)?")  # a whole number, also as a column with gaps writes it
@@ -53,6 +53,7 @@ def read_matrix(
     texts: Texts, columns: Sequence[str], format: str, wanted: Names | None, contradictions: labels.Contradictions
 ) -> tuple[Tensor, tuple[str, ...]]:
     """The labels `comp` (n, K) of a matrix of texts (n, m), None where empty, and the classes' names."""
+    refuse_unwritable([*columns, *(wanted or ())])
     if format == "dummies":
         names = tuple(wanted or labels.dummy_classes(list(columns)))
         if len(names) != texts.shape[1] or len(set(names)) != len(names):

@@ -38,6 +38,7 @@ from naysay.runs.fit import Fitted
 from naysay.runs.report import AGAIN, build, read_json
 from naysay.runs.results import judging, plain, results, verdict
 from naysay.runs.settings import Settings
+from naysay.words import writable
 
 FORMAT = "naysay-run-1"
 WORDS, IN_WORDS = "columns.safetensors", {"format": "naysay-columns-1", "key": "columns"}
@@ -182,6 +183,8 @@ class Run:
         predictor = Mixture.load(mixed) if mixed.exists() else Predictor.load(folder / MODEL, device=device)
         encoder = _encoder(folder, about)
         described = predictor.description()["n_classes"]
+        for name in _unwritable(about):
+            raise InputError(f"{folder / 'run.json'} is damaged: the class {name!r} is not UTF-8 text. {AGAIN}")
         if not _belongs(about, predictor.shape, described, encoder):
             model = f"the model beside it ({described} classes)"
             raise InputError(f"{folder / 'run.json'} does not belong to {model}. Fit it again.")
@@ -262,6 +265,12 @@ INPUT: Mapping[str, tuple[type, ...]] = {  # what `predict` goes by, and its typ
     "lists": (bool, NoneType),
     "array": (str, NoneType),
 }
+
+
+def _unwritable(about: Mapping[str, Any]) -> list[str]:
+    """The names of classes that no file of predictions could hold."""
+    names = about.get("classes")
+    return [name for name in names if isinstance(name, str) and not writable(name)] if isinstance(names, list) else []
 
 
 def _belongs(about: Mapping[str, Any], shape: Sequence[int], n_classes: int | None, encoder: Frozen | None) -> bool:

@@ -1,6 +1,7 @@
 """JSON and JSON lines from outside, as plain values: read whole, within memory, and refused in one sentence."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,13 @@ def dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def texts(value: Any) -> tuple[str, ...]:
-    """Names in a value: a text or a number, or a list of them."""
+    """Names in a value: a text or a number, or a list of them. NaN is no name, as in a table: pandas writes it so."""
     several = value if isinstance(value, list | tuple) else [value]
-    plain = (one for one in several if isinstance(one, str | int | float) and not isinstance(one, bool))
-    return tuple(text for one in plain if (text := str(one).strip()))
+    plain = [one for one in several if isinstance(one, str | int | float) and not isinstance(one, bool)]
+    if any(isinstance(one, float) and math.isinf(one) for one in plain):
+        raise InputError("an export names something by the number infinity. Write a name in its place.")
+    known = (one for one in plain if not (isinstance(one, float) and math.isnan(one)))
+    return tuple(text for one in known if (text := str(one).strip()))
 
 
 def name(value: Any) -> str | None:
