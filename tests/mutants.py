@@ -53,8 +53,8 @@ MUTANTS = [
     *of(
         "runs/fit.py",
         HANDOVER,
-        ("kept = train(choice.kept, ground)", "train(choice.kept, ground)"),
-        ("judged_by, T = near.T, (told or near).T", "judged_by, T = near.T, near.T"),
+        ("kept = train(choice.kept, ground, data.items.x)", "train(choice.kept, ground, data.items.x)"),
+        ("judged_by, T = near.T, None if told is None else told.T", "judged_by, T = near.T, near.T"),
         ("k, settings.sharing.method, space.metric)", "k, settings.sharing.method)"),
         ("k = max(sharing.neighbors", "k = min(sharing.neighbors"),
         ("seed, known = settings.config.seed, shares.read", "seed, known = 0, shares.read"),
@@ -102,7 +102,7 @@ MUTANTS = [
         "test_frozen.py",
         ("items=replace(data.items, x=space.features))", "items=data.items)"),
         ("oracle.through(partial(encoder, ahead=_ahead(tell)), space.features)", "oracle"),
-        ("data.items.x if self.encoder is None else self.space.features", "data.items.x"),
+        ("self.taken(data).items.x if self.encoder is None else self.space.features", "self.taken(data).items.x"),
         ("    refuse_table(data.items.x)\n", ""),
     ),
     *of(
@@ -121,7 +121,7 @@ MUTANTS = [
     *of(
         "features/whiten.py",
         "test_features_extract.py",
-        ("(_unit(x.float()) - self.mean.float())", "_unit(x.float())"),
+        ("(_unit(x.to(wide)) - self.mean.to(wide))", "_unit(x.to(wide))"),
         ("with torch.autocast(x.device.type, enabled=False):", "if True:"),
     ),
     *of(
@@ -175,8 +175,8 @@ MUTANTS = [
         "runs/fit.py",
         APART,
         ("_parts(data.comp, settings) if part is None else [part]", "_parts(data.comp, settings)"),
-        ("replace(mixture, saw=saw)", "mixture"),
-        ("choice, kept, *rest, saw=saw)", "choice, kept, *rest)"),
+        ("replace(mixture, saw=saw, ", "replace(mixture, "),
+        ("choice, kept, *rest, saw=saw, items", "choice, kept, *rest, items"),
     ),
     *of(
         "runs/settings.py",
@@ -189,7 +189,7 @@ MUTANTS = [
     *of(
         "runs/mixed.py",
         APART,
-        ("holdout.take(x, part[0])", "x"),
+        ("holdout.take(seen, part[0])", "seen"),
         ("found if part is None else portfolio.judge_apart", "found if True else portfolio.judge_apart"),
         ("1 / found.folds if found.folds > 1 else", "1 / found.folds if True else"),
     ),
@@ -199,10 +199,14 @@ MUTANTS = [
         ("or _part(one, inside, labels, T, seed)", "or _part(one, x, given, T, seed)"),
         ("p = as_floats(found.model.logits(x[judges]).exp())", "p = tried[0].p"),
         ("loss=blend.loss_of(p, given[judges], T),\n        model", "loss=tried[0].loss,\n        model"),
-        ("model=replace(found.model, parts=again)", "model=found.model"),
+        ("model=replace(found.model, parts=again, shape=whole.shape[1:])", "model=found.model"),
         ("        folds=1,\n", ""),
     ),
-    *of("runs/results.py", APART, ("    if fitted.saw:\n", "    if fitted.saw and not fitted.settings.apart:\n")),
+    *of(
+        "runs/results.py",
+        APART,
+        ("[SAW[fitted.saw]] if fitted.saw else", "[SAW[fitted.saw]] if fitted.saw and not fitted.settings.apart else"),
+    ),
     *of("holdout.py", APART, ("among[comp[among].sum(1) > 0]", "among")),
     *of(
         "learning/recipes/plain.py",
@@ -213,7 +217,10 @@ MUTANTS = [
     *of(
         "cli/fit.py",
         "test_frozen.py",
-        ('if name not in ("encoder", "apart") or not _is_trained(asked["encoder"])]', 'if name != "encoder"]'),
+        (
+            '[name for name in named if name not in ("encoder", "apart")]',
+            '[name for name in named if name != "encoder"]',
+        ),
         ("begins or chooses_itself(asked):", "chooses_itself(asked):"),
     ),
     *of(
@@ -310,7 +317,11 @@ MUTANTS = [
         ("min(MORE * self.k, ", "min(self.k, "),
         ("comp[held], judge)", "comp[held])"),
         ("return -named if self.T is None else ", "return -named if True else "),
-        ("ordinary(named, self.T)", "ordinary(named)"),
+        ("closeness(named.double(), self.T)", "closeness(named.double(), transition.uniform(len(self.T)))"),
+        ("return label * (2.0 if evidence is None else evidence.of_a_label) / 2", "return 0.0"),
+        ("evidence.of_a_label) / 2", "0.0) / 2"),
+        ("explained = torch.where(equals, shared, explained)", "shared = shared"),
+        ("slack=self._grain(evidence))", "slack=0.0)"),
         ("draw(self.comp, self.seed)", "draw(self.comp, 0)", "test_wiring.py -k KNeighbors-random"),
         ("total / mass, 1 / comp.shape[1])", "total, 1 / comp.shape[1])"),
     ),
@@ -467,6 +478,66 @@ MUTANTS = [
         ("comp, T = self._share(X, comp, T)", "_, T = self._share(X, comp, T)", "test_bases.py"),
     ),
     *of(
+        "bases/through.py",
+        "test_bases.py -k do_not_all_go",
+        ("apart[row] += TIE * ", "apart[row] += 0 * "),
+        ('f"ties/{content.tolist()}"', '"ties"'),
+    ),
+    *of(
+        "audit/advice.py",
+        "test_audit_nearby.py test_audit.py",
+        ("'' if shares_unknown(audit) else ' and take scl-nl'", "' and take scl-nl'"),
+    ),
+    *of(
+        "rounding.py",
+        "test_neighbors.py test_features_extract.py",
+        ("    if not len(sample):", "    if len(sample):"),
+        ("held = (count // 4 + 1)", "held = (count // 1 + 1)"),
+    ),
+    *of(
+        "runs/fit.py",
+        "test_apart_tables.py",
+        ("data.items.seen_by(rows.numpy())) if settings.apart", "data.items.seen_by(rows.numpy())) if False"),
+        ("seen = None if part is None else data.items.seen_by(part[0].numpy()).x", "seen = None"),
+        ("of_all = () if settings.apart or", "of_all = () if True or"),
+        ("if settings.refit or taken.items is data.items else taken.items", "if True else taken.items"),
+    ),
+    *of(
+        "cli/pretrain.py",
+        "test_features_pretrain.py -k has_not_begun",
+        ("if fitted or not is_begun(out, methods):", "if fitted:"),
+        ("if fitted or not is_begun(out, methods):", "if not is_begun(out, methods):"),
+    ),
+    *of(
+        "cli/output.py",
+        "test_store.py",
+        ("        files.force(unfinished)  # before", "        look()  # before"),
+        ("files.overwrite if force else files.claim)", "files.overwrite)"),
+        ("exchange if force else files.claim)", "exchange)"),
+    ),
+    *of(
+        "files.py",
+        "test_store.py",
+        ("    if not replaceable(meant):", "    if False:"),
+        ("        raise Taken(path, claim_near(aside, path)) from None", "        raise"),
+        ("            path.lstat()  # a name", "            path.parent.lstat()  # a name"),
+    ),
+    *of(
+        "processes.py",
+        "test_store.py -k no_process_can_have",
+        ('("RANK", place.rank, place.rank < size,', '("RANK", place.rank, True,'),
+    ),
+    *of(
+        "portfolio/candidates.py",
+        "test_hostile.py test_portfolio.py",
+        ("    if n_classes > MOST_CLASSES:", "    if False:"),
+    ),
+    *of(
+        "losses/logspace.py",
+        "test_losses.py",
+        ("log_p.gather(1, top) + T[top[:, 0]].log()", "log_p.gather(1, top)"),
+    ),
+    *of(
         "decoding.py",
         "test_decoding.py -k usual",
         ("nearest, enough=SURE).kept", "nearest, enough=0.0).kept"),
@@ -501,7 +572,7 @@ MUTANTS = [
     *of(
         "runs/fit.py",
         "test_runs.py -k networks_judged",
-        ("of_all = seen if settings.refit else 1.0", "of_all = seen"),
+        ("less = seen if settings.refit else 1.0", "less = seen"),
     ),
     *of(
         "estimation/neighborhood.py",
@@ -841,7 +912,7 @@ MUTANTS = [
     *of(
         "reading/statements.py",
         "test_reading_labels.py",
-        ("[k for k in shown if k not in said]", "[k for k in every if k not in said]"),
+        ("_but(shown, said)", "_but(every, said)"),
         ("plain = plain and one.says", "plain = one.says"),
     ),
     *of(

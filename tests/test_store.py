@@ -171,7 +171,8 @@ def test_what_is_made_while_an_old_run_makes_way_costs_neither_the_old_nor_the_n
         assert str(raised.value).endswith("RUN-3, and what was to be replaced is RUN-2.".replace("RUN", str(path)))
 
 
-def test_a_kill_there_costs_the_old_run_neither(tmp_path, monkeypatch):
+def killed_where_an_old_run_has_made_way(tmp_path, monkeypatch):
+    """The place of a run of which a process that replaces it is killed, before the new one has its name."""
     path = tmp_path / "RUN"
     path.mkdir()
     (path / "model").write_text("old")
@@ -183,6 +184,11 @@ def test_a_kill_there_costs_the_old_run_neither(tmp_path, monkeypatch):
             (unfinished / "model").write_text("new")
 
     killed(exchange)
+    return path
+
+
+def test_a_kill_there_costs_the_old_run_neither(tmp_path, monkeypatch):
+    path = killed_where_an_old_run_has_made_way(tmp_path, monkeypatch)
     put(path, "folder")
     with pytest.raises(InputError, match="RUN exists already"), new_folder(path, False, lambda folder: True):
         raise AssertionError("the work had begun")
@@ -238,17 +244,7 @@ def test_what_a_dead_process_left_is_swept_by_the_next_run_in_that_folder_and_th
 
 
 def test_a_kill_while_an_old_run_makes_way_for_a_new_one_leaves_one_of_them(tmp_path, monkeypatch):
-    path = tmp_path / "RUN"
-    path.mkdir()
-    (path / "model").write_text("old")
-
-    def exchange():
-        calls = iter([files.claim, die])
-        monkeypatch.setattr(files, "claim", lambda *given: next(calls)(*given))
-        with new_folder(path, True, lambda folder: True) as unfinished:
-            (unfinished / "model").write_text("new")
-
-    killed(exchange)
+    path = killed_where_an_old_run_has_made_way(tmp_path, monkeypatch)
     assert not path.exists()
     again = new_folder(path, False, lambda folder: True)
     with pytest.raises(InputError, match="RUN exists already"), again:
