@@ -537,8 +537,12 @@ def test_a_run_that_was_changed_is_used_or_refused_in_a_sentence(place, tmp_path
 def test_predict_names_the_item_to_which_a_model_has_no_answer(place, tmp_path):
     data = write_csv(tmp_path / "new.csv", [["id", "a", "b"], ["good", 1, 1], ["far", 3e38, -3e38]])
     said = naysay("predict", place / "RUN", data, "--out", tmp_path / "p.csv", code=2).stderr
+    assert "must hold numbers up to 1.8e+19 in column 'a'; got 3e+38 in row 2" in said
+    far = np.array([[1, 1], [3e38, -3e38]], np.float32)  # of columns without names
+    np.savez(tmp_path / "new.npz", x=far, id=np.array(["good", "far"]))
+    said = naysay("predict", place / "RUN", tmp_path / "new.npz", "--out", tmp_path / "p.csv", code=2).stderr
     assert "item 'far' has values so far from those of training that the model's answer is not a number" in said
-    assert names(tmp_path) == ["new.csv"]
+    assert names(tmp_path) == ["new.csv", "new.npz"]
 
 
 def test_weights_that_are_not_finite_are_refused(place, tmp_path):
