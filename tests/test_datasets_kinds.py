@@ -597,12 +597,12 @@ def test_a_number_whose_square_is_beyond_float32_is_named_by_column_and_row(tmp_
     write(
         tmp_path / "t.csv", {"id": [str(i) for i in range(10)], "size": cells, "y": [f"0.{9 - i}" for i in range(10)]}
     )
-    wanted = r"t.csv must hold numbers up to 1e\+18 in column 'size'; got 3e\+38 in row 8. Mend it, or divide"
+    wanted = r"t.csv must hold numbers up to 1.8e\+19 in column 'size'; got 3e\+38 in row 8. Mend it, or divide"
     with pytest.raises(InputError, match=wanted):
         read_table(tmp_path / "t.csv", id="id")
 
 
 def test_a_later_table_with_too_large_a_number_gets_the_same_sentence():
     recipe = Columns.find({"size": np.arange(10.0) / 3})
-    with pytest.raises(InputError, match=r"up to 1e\+18 in column 'size'; got -3e\+20 in row 2"):
+    with pytest.raises(InputError, match=r"up to 1.8e\+19 in column 'size'; got -3e\+20 in row 2"):
         recipe.apply({"size": np.array([1, -3e20])})

@@ -480,7 +480,7 @@ def test_a_card_that_is_nested_without_end_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "shape", [(64, 3_000_000, 0, 0), (32, 3_000_000, 3, 0), (64, 3), (64, 3, 7, 7), (10, 3, 3, 3), (64, 0, 3, 3), ()]
+    "shape", [(64, 3_000_000, 0, 0), (32, 3_000_000, 3, 0), (64, 3), (64, 3, 7, 7), (64, 0, 3, 3), ()]
 )
 def test_a_first_weight_that_no_encoder_has_is_refused_before_a_network_is_built(tmp_path, monkeypatch, shape):
     monkeypatch.setattr(encoders, "resnet18_encoder", lambda channels: pytest.fail(f"built, of {channels} channels"))
@@ -488,9 +488,7 @@ def test_a_first_weight_that_no_encoder_has_is_refused_before_a_network_is_built
     path = tmp_path / "small.safetensors"
     save_file({"0.weight": torch.zeros(shape)}, path)
     path.with_suffix(".json").write_text(json.dumps({"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}))
-    with pytest.raises(
-        InputError, match=r"does not hold a ResNet-18 encoder \(its first weight must be of shape \(32 or"
-    ):
+    with pytest.raises(InputError, match=r"does not hold a ResNet-18 encoder \(its first weight must be of shape \("):
         load_encoder(path)
 
 

@@ -192,6 +192,7 @@ IMAGE_WAYS = {
         "encoder": Change("--encoder encoder.safetensors", "places_in", PIXELS),
         "model": Change("", "places_in", PIXELS, f"{PHOTOS_READ} --model linear {ONE}"),
         "budget": Change("--budget 1", "tried", PIXELS),
+        "apart": Change("--apart", "held", PIXELS),  # judged by one part, with --model auto too
     },
     "frozen": {
         **of_images(FROZEN),

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from naysay.seeds import stream
 
@@ -67,6 +66,7 @@ def told_apart(scores: Floats, x: Any) -> Floats:
     A model of few neighbours or trees leaves many classes equal, and the first of them would be everybody's answer. A
     row's draw hangs on the row of x (n, ...), whatever the model takes, and on no other row.
     """
+    from scipy.sparse import issparse
     from sklearn.utils import _safe_indexing
 
     equal = scores >= scores.max(1, keepdims=True) - TIE

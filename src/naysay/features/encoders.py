@@ -32,7 +32,6 @@ from naysay.models.resnet import SMALL
 from naysay.words import count
 
 AGAIN = "Fetch it again."
-LARGE = 64  # channels of a ResNet-18's first layer
 
 
 class WithReadout(nn.Module):
@@ -125,11 +124,11 @@ def read_encoder(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[nn.Mo
 
 def _network_for(first: Tensor) -> nn.Module:
     """The network whose first weight this is; ValueError where it is none's, before anything of its size is built."""
-    shape, widths = tuple(first.shape), (SMALL // 8, LARGE)
+    shape = tuple(first.shape)
     # a shape with a 0 in it takes no bytes and may ask for any number of channels
-    if len(shape) != 4 or shape[0] not in widths or shape[2:] != (3, 3) or not first.numel():
-        raise ValueError(f"its first weight must be of shape ({widths[0]} or {LARGE}, channels, 3, 3); got {shape}")
-    return small_resnet_encoder(shape[1]) if shape[0] == widths[0] else resnet18_encoder(shape[1])
+    if len(shape) != 4 or shape[2:] != (3, 3) or not first.numel():
+        raise ValueError(f"its first weight must be of shape (width, channels, 3, 3); got {shape}")
+    return small_resnet_encoder(shape[1]) if 8 * shape[0] == SMALL else resnet18_encoder(shape[1])
 
 
 def read_card(path: str | PathLike[str], way_out: str = AGAIN) -> tuple[dict[str, Any], bytes]:
