@@ -220,6 +220,7 @@ MUTANTS = [
         (
             '[name for name in named if name not in ("encoder", "apart")]',
             '[name for name in named if name != "encoder"]',
+            APART,
         ),
         ("begins or chooses_itself(asked):", "chooses_itself(asked):"),
     ),
@@ -504,7 +505,7 @@ MUTANTS = [
     ),
     *of(
         "cli/pretrain.py",
-        "test_features_pretrain.py -k has_not_begun",
+        "test_cli_bad_input.py -k has_not_begun",
         ("if fitted or not is_begun(out, methods):", "if fitted:"),
         ("if fitted or not is_begun(out, methods):", "if not is_begun(out, methods):"),
     ),

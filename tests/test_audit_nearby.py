@@ -135,6 +135,16 @@ def test_planted_noise_is_found_in_its_order():
     assert "or the labels were named at random" in advice_of(audited("60 % random")[0], "act")
 
 
+def test_of_noisy_and_biased_labels_no_advice_speaks_for_what_another_warns_of():
+    _, y, graph = digits()
+    T = transition.noisy(transition.biased(10, "strong"), 0.3)
+    said = advice_of(audit(labels.from_indices(transition.sample(y, T, 1, 0), 10), graph=graph), "act")
+    assert "ure and ure-ga amplify noise" in said
+    assert "scl-nl among them, will be far off" in said
+    assert "take scl-nl" not in said
+    assert "and take scl-nl; ure" in advice_of(audited("30 % random")[0], "act")  # where labels are noisy alone
+
+
 @pytest.mark.parametrize("name", settings())
 def test_noise_lands_at_the_truth_or_a_little_above_it(name):
     noise, true, _, _ = landing(name)

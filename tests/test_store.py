@@ -171,6 +171,26 @@ def test_what_is_made_while_an_old_run_makes_way_costs_neither_the_old_nor_the_n
         assert str(raised.value).endswith("RUN-3, and what was to be replaced is RUN-2.".replace("RUN", str(path)))
 
 
+def test_a_run_that_comes_in_the_last_moment_stays_where_nobody_asked_to_replace_one(tmp_path, monkeypatch):
+    path, claim = tmp_path / "RUN", files.claim
+
+    def late(new, place):
+        if place == path and not path.exists():
+            put(path, "folder")
+        claim(new, place)
+
+    monkeypatch.setattr(files, "claim", late)
+    with (
+        pytest.raises(InputError, match="was made by another program meanwhile and is left as it is"),
+        new_folder(path, False, lambda folder: True) as unfinished,
+    ):
+        (unfinished / "model").write_text("new")
+    assert {name: whole(tmp_path / name) for name in names(tmp_path)} == {
+        "RUN": THEIRS["folder"],
+        "RUN-2": {"model": "new"},
+    }
+
+
 def killed_where_an_old_run_has_made_way(tmp_path, monkeypatch):
     """The place of a run of which a process that replaces it is killed, before the new one has its name."""
     path = tmp_path / "RUN"
