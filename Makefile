@@ -4,13 +4,17 @@ BIN := .venv/bin
 # two workers with one thread each beat one worker with two threads on the small tensors of the tests
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: demo test setup browser check bench fuzz kills mutants notebook clean
+.PHONY: demo test test-gpu setup browser check bench gates fuzz kills mutants notebook clean
 
 demo: setup
 	$(BIN)/naysay demo
 
 test: setup browser
 	$(TESTS)
+
+# on a machine with a GPU, by its own Python with torch for CUDA and pytest: nothing is installed
+test-gpu:
+	PYTHONPATH=src:$$PYTHONPATH $(PYTHON) -m pytest tests/gpu --confcutdir=tests/gpu
 
 # the report is tested in a real browser; where it cannot be installed, those tests skip and say so
 browser:
@@ -39,6 +43,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# whether accuracy and imports are as stored; make gates AGAINST=COMMIT compares speed too, in 16 minutes
+gates: setup
+	$(BIN)/python -m benchmarks gates $(if $(AGAINST),--against $(AGAINST))
 
 # runs the cells of the notebooks and stores what they print; a test compares
 notebook: setup

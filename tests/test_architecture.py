@@ -170,3 +170,59 @@ def test_help_does_not_wait_for_torch():
     code = "import sys, naysay.cli; print('torch' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False False"
+
+
+FACTORIES = {
+    "arange",
+    "empty",
+    "eye",
+    "full",
+    "linspace",
+    "ones",
+    "rand",
+    "randint",
+    "randn",
+    "randperm",
+    "scalar_tensor",
+    "tensor",
+    "zeros",
+}
+
+
+def factories_without_device(tree):
+    """The lines of calls of torch's factories that do not say on which device the tensor is made."""
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+        if of_torch and node.func.attr in FACTORIES and not any(word.arg == "device" for word in node.keywords):
+            yield node.lineno
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_tensors_are_made_on_the_device_of_their_inputs(path):
+    """A tensor made without `device=` lies on the CPU, and meets others on a GPU only where users are."""
+    lines = list(factories_without_device(ast.parse(path.read_text())))
+    assert lines == [], f"lines {lines}: say device=, that of the inputs (device='cpu' needs a reason beside it)"
+
+
+def test_factory_without_device_is_noticed():
+    assert list(factories_without_device(ast.parse("x = torch.zeros(3)\ny = torch.ones(3, device=x.device)"))) == [1]
+
+
+MISSING_ON_A_GPU = ("pandas", "pyarrow", "pydantic", "typer", "rich", "PIL", "platformdirs", "jinja2", "ray", "faiss")
+
+
+def test_gpu_tests_import_few_packages():
+    """A GPU machine may have torch and scikit-learn alone, with what these bring."""
+    folder = Path(__file__).parent / "gpu"
+    code = f"""
+import importlib, sys
+sys.path.insert(0, {str(folder)!r})
+for name in {MISSING_ON_A_GPU!r}:
+    sys.modules[name] = None  # an import of it fails
+for name in {sorted(path.stem for path in folder.glob("test_*.py"))!r}:
+    importlib.import_module(name)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -72,7 +72,7 @@ def _labelled(comp: Tensor) -> Tensor:
 
 
 def _others(comp: Tensor, held: Tensor) -> Tensor:
-    keep = torch.ones(len(comp), dtype=torch.bool)
+    keep = torch.ones(len(comp), dtype=torch.bool, device=comp.device)
     keep[held] = False
     return keep.nonzero()[:, 0]
 
@@ -108,9 +108,10 @@ def prepare(
             f"scheme {scheme!r} shares labels between neighbours and needs features (n, d); pass features=..., or "
             'scheme="none".'
         )
-    rows, held_rows = torch.arange(len(comp)), torch.empty(0, dtype=torch.long)
+    rows = torch.arange(len(comp), device=comp.device)
+    held_rows = rows[:0]
     if held_out:
-        rows, held_rows = selection.hold_out(len(comp), held_out, seed)
+        rows, held_rows = (part.to(comp.device) for part in selection.hold_out(len(comp), held_out, seed))
     parted = part(x, comp, rows, held_rows, criterion)
     shared = parted.given
     if scheme != "none":
@@ -120,4 +121,4 @@ def prepare(
 
 def take(array: Any, rows: Tensor) -> Any:
     """These rows of an array, or of a tensor on any device."""
-    return array[rows.to(array.device)] if isinstance(array, Tensor) else array[rows.numpy()]
+    return array[rows.to(array.device)] if isinstance(array, Tensor) else array[rows.numpy(force=True)]

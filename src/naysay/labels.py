@@ -182,7 +182,8 @@ def tally(comp: Tensor, most: int = MOST, dtype: torch.dtype | None = None) -> t
     labels. Any other row is soft, and its counts are 0. The smallest numbers fit: a row that names two classes twice
     each counts as two labels. dtype: of the counts, that of comp unless given.
     """
-    counts, told = torch.zeros_like(comp, dtype=dtype or comp.dtype), torch.ones(len(comp), dtype=torch.bool)
+    counts = torch.zeros_like(comp, dtype=dtype or comp.dtype)
+    told = torch.ones(len(comp), dtype=torch.bool, device=comp.device)
     block = max(1, BLOCK // max(1, comp.shape[1]))
     for start in range(0, len(comp), block):
         part = comp[start : start + block]
@@ -193,7 +194,8 @@ def tally(comp: Tensor, most: int = MOST, dtype: torch.dtype | None = None) -> t
                 break
             whole = (weights * m).round()
             off = ((weights * m - whole).abs() > WHOLE).to(comp.dtype)
-            labels_of, wrong = torch.zeros(2, len(part), dtype=comp.dtype).index_add(1, rows, torch.stack([whole, off]))
+            none = torch.zeros(2, len(part), dtype=comp.dtype, device=comp.device)
+            labels_of, wrong = none.index_add(1, rows, torch.stack([whole, off]))
             fits = left & (wrong == 0) & (labels_of == m)
             put = fits[rows]
             counts[start + rows[put], named[put]] = whole[put].to(counts.dtype)

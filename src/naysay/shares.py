@@ -108,11 +108,13 @@ def read(class_shares: Any, n_classes: int) -> Tensor | None:
         if class_shares != "even":
             can = 'None, "even", or a share for each class'
             raise InputError(f"class_shares must be {can}; got {class_shares!r}.")
-        return torch.full((n_classes,), 1 / n_classes, dtype=torch.float64)
+        # K numbers for the solver, which works on the CPU
+        return torch.full((n_classes,), 1 / n_classes, dtype=torch.float64, device="cpu")
     try:
-        shares = torch.from_numpy(as_floats(class_shares))
+        numbers = as_floats(class_shares)
     except (TypeError, ValueError):
-        shares = torch.empty(0)
+        numbers = np.empty(0)
+    shares = torch.from_numpy(numbers)
     if shares.shape != (n_classes,):
         got = f"shape {tuple(shares.shape)}" if shares.ndim and len(shares) else repr(class_shares)
         raise InputError(f"class_shares must be {n_classes} numbers, one for each class; got {got}.")
@@ -194,7 +196,8 @@ def with_offsets(evidence: Evidence, shares: Tensor, moments: Moments) -> Eviden
 def moments(evidence: Evidence, Z: Tensor, double: bool = False) -> tuple[float, Tensor, Tensor, int]:
     """What `solve` needs to know of rows Z (n, K) under one vector of offsets; rows without labels are left out."""
     n_classes, value, rows = Z.shape[1], 0.0, 0
-    mass, square = (torch.zeros(shape, dtype=torch.float64) for shape in ((n_classes,), (n_classes, n_classes)))
+    mass = torch.zeros(n_classes, dtype=torch.float64, device=Z.device)
+    square = torch.zeros(n_classes, n_classes, dtype=torch.float64, device=Z.device)
     for start in range(0, len(Z), BLOCK):
         some = Z[start : start + BLOCK].to(torch.float64 if double else Z.dtype)
         reached = some.sum(1) > 0
@@ -202,10 +205,10 @@ def moments(evidence: Evidence, Z: Tensor, double: bool = False) -> tuple[float,
         total = odds.sum(1, keepdim=True)
         P = odds / total
         value += float((total.log() + top).sum(dtype=torch.float64))
-        mass += P.sum(0, dtype=torch.float64).cpu()
-        square += (P.T @ P).double().cpu()
+        mass += P.sum(0, dtype=torch.float64)
+        square += (P.T @ P).double()
         rows += len(P)
-    return value, mass, square, rows
+    return value, mass.cpu(), square.cpu(), rows
 
 
 def solve(moments: Callable[[Tensor], tuple[float, Tensor, Tensor, int]], shares: Tensor) -> tuple[Tensor, float]:
@@ -232,7 +235,7 @@ def solve(moments: Callable[[Tensor], tuple[float, Tensor, Tensor, int]], shares
             break
         # the constant direction changes nothing: the ones fill it, and a trace of the diagonal keeps rows of hard
         # posteriors, where the bend vanishes, from dividing by 0
-        filled = bend + 1 / len(b) ** 2 + 1e-9 * torch.eye(len(b), dtype=b.dtype)
+        filled = bend + 1 / len(b) ** 2 + 1e-9 * torch.eye(len(b), dtype=b.dtype, device=b.device)
         step = -torch.linalg.solve(filled, off)
         descent, reach = float(off @ step), min(1.0, FURTHEST / float(step.abs().max()))
         for _ in range(HALVINGS):

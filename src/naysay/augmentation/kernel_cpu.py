@@ -136,7 +136,7 @@ def run(
     """The rounds of `iterate` over rows in walking order; labels go in and come out (n, K) in the order given."""
     (n, classes), k = given.shape, indices.shape[1]
     order = torch.from_numpy(depth_first(indices.numpy(), min(FOLLOWED, k)))
-    place = torch.empty_like(order).scatter_(0, order.long(), torch.arange(n, dtype=torch.int32))
+    place = torch.empty_like(order).scatter_(0, order.long(), torch.arange(n, dtype=torch.int32, device=order.device))
     # indices are moved and renumbered; plain numpy arrays, for their huge pages
     walked = place.numpy()[indices.numpy()[order.numpy()]].astype(np.uint16 if n <= 2**16 else np.uint32)
     own, shared, spare = buffers(3, n, padded(classes))

@@ -18,8 +18,8 @@ EVEN = 0.99  # of k effective neighbours: the last then weighs 0.7 of the neares
 
 def by_rank(n: int, k: int, device: torch.device | str = "cpu") -> Tensor:
     """Weights (n, k) float32 proportional to 1, 1/2, ..., 1/k, nearest first, the same in every row."""
-    row = 1 / torch.arange(1, k + 1, dtype=torch.float64)
-    return (row / row.sum()).to(device, torch.float32).expand(n, k).contiguous()
+    row = 1 / torch.arange(1, k + 1, dtype=torch.float64, device=device)
+    return (row / row.sum()).to(torch.float32).expand(n, k).contiguous()
 
 
 def by_distance(distances: Tensor, gamma: float) -> Tensor:

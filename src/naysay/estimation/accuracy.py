@@ -109,7 +109,8 @@ def estimate_accuracy(
     the labels that the judged models were shown. popular: whether uniform labels may as well name classes by their
     popularity, so that the interval must hold what that says, too.
     """
-    predicted = torch.as_tensor(predicted)
+    # tests and intervals are counted by numpy and scipy, so all of it lies on the CPU
+    predicted, comp = torch.as_tensor(predicted).cpu(), labels.validate(comp).cpu()
     predicted = predicted.argmax(1) if predicted.ndim == 2 else predicted
     if found is not None and not found.told:
         return _untold("neighbours say nothing about how labels come about")
@@ -194,8 +195,10 @@ def _mistakable(found: Estimate, comp: Tensor) -> bool:
     proven = found.even is not None and found.even.effect_low > SMALL
     if proven and found.beyond is not None and found.beyond.effect_low > HABITS:
         return True
-    usual = transition.popularity(comp) + torch.eye(len(found.T), dtype=torch.float64)
-    return bool(((found.T + torch.eye(len(found.T))) / usual < AVOIDED).any())
+    T = found.T
+    itself = torch.eye(len(T), dtype=T.dtype, device=T.device)
+    usual = transition.popularity(comp) + itself
+    return bool(((T + itself) / usual < AVOIDED).any())
 
 
 def _by_noise(value: float, noise: float, n_classes: int) -> float:
@@ -243,8 +246,11 @@ def _spread(predicted: Tensor, comp: Tensor, found: Estimate, seed: int) -> floa
     assert noise is not None, "an estimate made now has it"
     met = torch.nn.functional.one_hot(predicted.long(), n_classes).double().T @ comp / (comp.sum(1) > 0).sum()
     generator = torch_stream(seed, "errors of T")
-    normal = torch.randn(DRAWS, n_classes + 1, n_classes, dtype=torch.float64, generator=generator)
-    errors, eye = torch.tensor(found.errors, dtype=torch.float64), torch.eye(n_classes, dtype=torch.float64)
+    normal = torch.randn(
+        DRAWS, n_classes + 1, n_classes, dtype=torch.float64, generator=generator, device=generator.device
+    )
+    errors = torch.tensor(found.errors, dtype=torch.float64, device=comp.device)
+    eye = torch.eye(n_classes, dtype=torch.float64, device=comp.device)
     # the diagonal errs as a whole, upwards and downwards by as much as the labels allow; other entries each for itself
     whole = normal[:, -1, :1]
     shift = whole * torch.where(whole > 0, noise.high - noise.value, noise.value - noise.low) / INTERVAL

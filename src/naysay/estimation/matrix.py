@@ -58,7 +58,7 @@ def learn(
     prior = popular * (1 - noise)[:, None] + torch.diag(noise)
 
     def counted(P: Tensor, rows: Tensor, shrinkage: float) -> Tensor:
-        counts = (P[rows].T @ labels_of[rows] + EMPTY / len(noise)) * (1 - torch.eye(len(noise)))
+        counts = (P[rows].T @ labels_of[rows] + EMPTY / len(noise)) * (1 - torch.eye(len(noise), device=noise.device))
         T = (1 - noise)[:, None] * counts / counts.sum(1, keepdim=True)
         return (T + torch.diag(noise) + shrinkage * prior) / (1 + shrinkage)
 
@@ -105,8 +105,10 @@ def neighborhoods(graph: Graph, labelled: int, seed: int) -> Counts:
 
     So many that each has some hundred of the `labelled` rows; -1 where a row has none.
     """
-    own, group = torch.arange(graph.n, dtype=torch.int32)[:, None], np.full(graph.n, -1)
-    near = graph.indices.cpu().where(graph.distances.cpu().isfinite(), own).numpy()  # who has none reaches itself
+    group = np.full(graph.n, -1)
+    indices = graph.indices.cpu()
+    own = torch.arange(graph.n, dtype=torch.int32, device=indices.device)[:, None]
+    near = indices.where(graph.distances.cpu().isfinite(), own).numpy()  # who has none reaches itself
     centres = stream(seed, "neighborhoods").permutation(graph.n)[: max(1, labelled // NEIGHBORHOOD)]
     group[centres] = np.arange(len(centres))
     while len(left := np.flatnonzero(group == -1)):

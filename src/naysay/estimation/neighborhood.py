@@ -111,7 +111,8 @@ class Estimate:
         """T (K, K) in float64, for the losses and criteria that take one; refused where nothing was told."""
         if not self.told:
             raise not_told("an item's neighbours say nothing about its labels in this space.")
-        T = torch.tensor(self.transition, dtype=torch.float64)
+        # a record of plain numbers has no device: the CPU is where its readers expect a matrix
+        T = torch.tensor(self.transition, dtype=torch.float64, device="cpu")
         return T / T.sum(1, keepdim=True)
 
 

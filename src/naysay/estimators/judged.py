@@ -53,7 +53,7 @@ def _with_third(T: torch.Tensor) -> torch.Tensor:
     if T.shape != (2, 2):
         raise InputError(f"transition must have a row and a column for each of the 2 classes; got {tuple(T.shape)}.")
     check_rows(T)
-    return torch.cat([torch.cat([T / 2, torch.full((2, 1), 0.5)], 1), torch.tensor([[0.5, 0.5, 0.0]])])
+    return torch.cat([torch.cat([T / 2, T.new_full((2, 1), 0.5)], 1), T.new_tensor([[0.5, 0.5, 0.0]])])
 
 
 class Complementary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

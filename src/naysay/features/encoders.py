@@ -82,7 +82,8 @@ def embed(encoder: nn.Module, images: Tensor, *, batch: int = 2500, precision: s
 
 def weights_of(encoder: nn.Module) -> Tensor:
     """One of the encoder's tensors, which says where and in what precision it computes; an empty one if it has none."""
-    return next(chain(encoder.parameters(), encoder.buffers()), torch.empty(0))
+    # without a tensor nothing says where it computes: where new tensors are made
+    return next(chain(encoder.parameters(), encoder.buffers()), torch.empty(0, device=torch.get_default_device()))
 
 
 def save_encoder(path: str | Path, encoder: nn.Module, card: dict[str, Any]) -> None:
@@ -156,7 +157,8 @@ def channels_of(encoder: nn.Module) -> int:
 
 def width_of(encoder: nn.Module) -> int:
     """How many numbers an encoder of ours gives for an image."""
-    return embed(encoder, torch.zeros(1, 8, 8, channels_of(encoder), dtype=torch.uint8)).shape[1]
+    first = next(encoder.parameters())
+    return embed(encoder, torch.zeros(1, 8, 8, first.shape[1], dtype=torch.uint8, device=first.device)).shape[1]
 
 
 def with_channels(images: Array, encoder: nn.Module) -> Array:

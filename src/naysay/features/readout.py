@@ -29,6 +29,7 @@ def with_readout(encoder: nn.Module, images: Array | Tensor, *, seed: int = 0, c
 def fit_readout(network: nn.Module, images: Array | Tensor, seed: int, cache: Cache = False) -> Readout:
     """The read-out itself, on the CPU; the network computes where it is."""
     if len(images) > ENOUGH:
-        drawn = torch.randperm(len(images), generator=torch_stream(seed, "readout"))[:ENOUGH].sort().values
+        generator = torch_stream(seed, "readout")
+        drawn = torch.randperm(len(images), generator=generator, device=generator.device)[:ENOUGH].sort().values
         images = images[drawn.to(images.device) if isinstance(images, Tensor) else drawn.numpy()]
     return Readout.fit(extract(network, images, cache=cache))

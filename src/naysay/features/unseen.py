@@ -46,7 +46,7 @@ def kept_from(card: Mapping[str, Any], images: Any, name: str) -> tuple[str, Ten
     OTHERS, or UNKNOWN, as of older cards; and the numbers of those of them that were left out and that it has not seen
     in a copy either.
     """
-    nothing = torch.empty(0, dtype=torch.long)
+    nothing = torch.empty(0, dtype=torch.long, device="cpu")  # numpy draws row numbers, on the CPU
     if "pixels" not in card:
         return UNKNOWN, nothing
     if card["pixels"] != fingerprint(images := as_inputs(images)):
@@ -65,8 +65,9 @@ def _without_copies(images: Tensor, left: Tensor) -> Tensor:
     """The numbers `left` less those of images that are among the others, too, pixel for pixel."""
     out = set(left.tolist())
     seen = {_digest(images[i]) for i in range(len(images)) if i not in out}
-    return torch.tensor([i for i in left.tolist() if _digest(images[i]) not in seen], dtype=torch.long)
+    kept = [i for i in left.tolist() if _digest(images[i]) not in seen]
+    return torch.tensor(kept, dtype=torch.long, device=left.device)
 
 
 def _digest(image: Tensor) -> bytes:
-    return hashlib.blake2b(image.numpy().tobytes(), digest_size=16).digest()
+    return hashlib.blake2b(image.numpy(force=True).tobytes(), digest_size=16).digest()

@@ -57,8 +57,12 @@ def as_onnx(predictor: Predictor, about: Mapping[str, Any] | None = None) -> byt
     channels, *size = predictor.shape
     image = (2, *size, channels)
     dtype = predictor.normaliser.mean.dtype  # float64 where float32 could not tell rows apart
-    rows = torch.zeros(image, dtype=torch.uint8) if size else torch.zeros(2, channels, dtype=dtype)
     whole = copy.deepcopy(_Whole(predictor)).cpu().eval()  # a copy: the predictor stays on its device
+    device = whole.mean.device
+    if size:
+        rows = torch.zeros(image, dtype=torch.uint8, device=device)
+    else:
+        rows = torch.zeros(2, channels, dtype=dtype, device=device)
     with _silence(), torch.no_grad():
         program: Any = torch.onnx.export(
             whole,

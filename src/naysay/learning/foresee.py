@@ -45,7 +45,7 @@ def foresee(config: Config, x: Any, n_classes: int, processes: Processes = ALONE
     size = min(config.batch_size, n)
     few = size if device.type == "cuda" else min(size, ON_A_CPU)
     some = as_inputs(x[: few * (STEPS + 1)]).to(device)
-    comp = torch.nn.functional.one_hot(torch.arange(len(some)) % n_classes, n_classes).float()
+    comp = torch.nn.functional.one_hot(torch.arange(len(some), device=device) % n_classes, n_classes).float()
     learner = recipes.build(Task(dataclasses.replace(config, compile="no", batch_size=few), some, comp))
     steps = Steps(learner)
     with suited_to(learner):

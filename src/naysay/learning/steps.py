@@ -68,8 +68,8 @@ class Steps:
         config = self.learner.config
         self.learner.train()
         self.learner.before_epoch(epoch)
-        order = torch.randperm(self.n, generator=torch_stream(config.seed, f"order/{epoch}"))[: self.used]
-        order = order.to(self.device)
+        generator = torch_stream(config.seed, f"order/{epoch}")
+        order = torch.randperm(self.n, generator=generator, device=generator.device)[: self.used].to(self.device)
         draws = self.learner.draw(epoch, order)
         rates = [learning_rate(config, epoch * self.count + step, self.count) for step in range(self.count)]
         self.total.zero_(), self.told.zero_(), self.at.zero_()
@@ -80,7 +80,7 @@ class Steps:
             self.order, self.draws, self.rates = order, draws, torch.tensor(rates, device=self.device)
             self._capture()
         self.order.copy_(order)
-        self.rates.copy_(torch.tensor(rates))
+        self.rates.copy_(torch.tensor(rates, device=self.device))
         if self.draws is not None and draws is not None:
             self.draws.copy_(draws)
 

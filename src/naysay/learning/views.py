@@ -35,8 +35,8 @@ def draw_moves(n: int, crop: int, flip: bool, seed: int, epoch: int) -> Tensor:
     Drawn on the CPU for all rows, whatever their order: the numbers depend on seed and epoch alone.
     """
     generator = torch_stream(seed, f"views/{epoch}")
-    shift = torch.randint(-crop, crop + 1, (n, 2), generator=generator)
-    flipped = torch.rand(n, generator=generator) < (0.5 if flip else 0.0)
+    shift = torch.randint(-crop, crop + 1, (n, 2), generator=generator, device=generator.device)
+    flipped = torch.rand(n, generator=generator, device=generator.device) < (0.5 if flip else 0.0)
     return torch.cat([shift, flipped[:, None].long()], 1)
 
 

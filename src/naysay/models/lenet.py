@@ -19,5 +19,5 @@ def lenet_encoder(shape: tuple[int, ...]) -> nn.Sequential:
         nn.Flatten(),
     )
     with torch.no_grad():
-        example: Tensor = maps(torch.zeros(1, *shape))
+        example: Tensor = maps(torch.zeros(1, *shape, device=next(maps.parameters()).device))
     return nn.Sequential(maps, nn.Linear(example.shape[1], 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU())

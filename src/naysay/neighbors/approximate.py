@@ -85,7 +85,8 @@ def _look_into_blocks(side: Any, codes: Codes, edges: Any) -> None:
     def work(block: int) -> None:
         start, stop = edges[block], edges[block + 1]
         nearest = closeness(torch.from_numpy(side.rows[start:stop]), centres).topk(probes).indices
-        visits = torch.cat((nearest, torch.full((len(nearest), 1), block)), 1).numpy()
+        own = torch.full((len(nearest), 1), block, device=nearest.device)
+        visits = torch.cat((nearest, own), 1).numpy()
         # its own block first, for all rows at once: that gives each a first bound
         for other in (block, *np.setdiff1d(visits, block)):
             lines = start + np.flatnonzero((visits == other).any(1))

@@ -23,15 +23,16 @@ SAMPLE_PER_CLUSTER = 64
 def cluster_order(rows: Rows, n_clusters: int, rounds: int = 3) -> tuple[Any, Any]:
     """The row numbers (n,) sorted by cluster along the chain, and the clusters' edges in them (n_clusters + 1,)."""
     draw = torch_stream(0, "neighbors/clusters")
-    sample = Rows(rows.read(torch.randperm(len(rows), generator=draw)[: SAMPLE_PER_CLUSTER * n_clusters].sort().values))
-    centres = sample.numbers[torch.randperm(len(sample), generator=draw)[:n_clusters]].clone()
+    drawn = torch.randperm(len(rows), generator=draw, device=draw.device)[: SAMPLE_PER_CLUSTER * n_clusters]
+    sample = Rows(rows.read(drawn.sort().values))
+    centres = sample.numbers[torch.randperm(len(sample), generator=draw, device=draw.device)[:n_clusters]].clone()
     for _ in range(rounds):
         nearest = _assign(sample, centres)
         sizes = torch.bincount(nearest, minlength=n_clusters)[:, None]
         means = torch.zeros_like(centres).index_add_(0, nearest, sample.numbers) / sizes.clamp(min=1)
         centres = torch.where(sizes > 0, means, centres)
     cluster = _assign(rows, centres[_chain(centres)])
-    edges = torch.zeros(n_clusters + 1, dtype=torch.long)
+    edges = torch.zeros(n_clusters + 1, dtype=torch.long, device=cluster.device)
     edges[1:] = torch.bincount(cluster, minlength=n_clusters).cumsum(0)
     return cluster.argsort(stable=True).numpy(), edges.numpy()
 
@@ -75,7 +76,7 @@ def closeness(rows: Tensor, centres: Tensor) -> Tensor:
 
 def _assign(rows: Rows, centres: Tensor) -> Tensor:
     """The number of the centre (m, d) nearest to each row: (n,)."""
-    nearest = torch.empty(len(rows), dtype=torch.long)
+    nearest = torch.empty(len(rows), dtype=torch.long, device=centres.device)
 
     def work(part: slice) -> None:
         nearest[part] = closeness(rows.read(part), centres).argmax(1)
@@ -92,4 +93,4 @@ def _chain(centres: Tensor) -> Tensor:
     for _ in range(len(centres) - 1):
         chain.append(int(apart[chain[-1]].argmin()))
         apart[:, chain[-1]] = torch.inf
-    return torch.tensor(chain)
+    return torch.tensor(chain, device=centres.device)

@@ -99,7 +99,7 @@ def encode(rows: Any, centre: Any, dtype: torch.dtype) -> Codes:
     from naysay.neighbors import kernels
 
     n, d = rows.shape
-    codes = torch.empty(n, d, dtype=dtype)
+    codes = torch.empty(n, d, dtype=dtype, device="cpu")  # filled by a kernel that runs on the CPU
     outputs = codes.numpy(), *(np.empty(n, np.float32) for _ in range(3))
     kernel, margin = kernels.encode_int8 if dtype == torch.int8 else kernels.encode_float32, find_margin(d, dtype)
     parts = [slice(start, start + 4096) for start in range(0, n, 4096)]
@@ -117,7 +117,7 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
     dtype = torch.int32 if a.dtype == torch.int8 else torch.float32
     room = getattr(_ROOM, "tile", None)
     if room is None or room.dtype != dtype or len(room) < len(a) * len(b):
-        room = _ROOM.tile = torch.empty(len(a) * len(b), dtype=dtype)
+        room = _ROOM.tile = torch.empty(len(a) * len(b), dtype=dtype, device=a.device)
     tile = room[: len(a) * len(b)].view(len(a), len(b))
     return torch._int_mm(a, b.T, out=tile) if dtype == torch.int32 else torch.mm(a, b.T, out=tile)
 
@@ -146,10 +146,11 @@ def int8_pays() -> bool:
 
     Without dot-product instructions a library may add pairs of products in 16 bits, which saturate: extremes go first.
     """
-    extreme = torch.full((256, 512), 127, dtype=torch.int8)
+    # on the CPU, because its speed is what is measured
+    extreme = torch.full((256, 512), 127, dtype=torch.int8, device="cpu")
     extreme[1::2, ::2] = -127
     true = (extreme.double() @ extreme.double().T).int()
-    wide = torch.ones(512, 512)
+    wide = torch.ones(512, 512, device="cpu")
     narrow = wide.to(torch.int8)
 
     def probe(_: int) -> bool:

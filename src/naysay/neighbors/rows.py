@@ -90,7 +90,8 @@ class Rows:
         return to_unit(given)[0] if self.unit else given.double()
 
     def _number(self, which: slice | Tensor, place: int) -> int:
-        return int(torch.arange(len(self))[which][place] if self.kept is None else self.kept[which][place])
+        numbers = torch.arange(len(self), device=self.numbers.device) if self.kept is None else self.kept
+        return int(numbers[which][place])
 
 
 def open_rows(features: Any, metric: str, name: str = "features") -> Rows:

@@ -59,7 +59,7 @@ def project_2d(features: Any, max_points: int = 5000, seed: int = 0) -> Projecti
     directions = _principal(x, seed)
     # mirror images are equally good: take the one in which the largest loading of each direction is positive
     largest = directions.abs().argmax(0)
-    directions = directions * directions[largest, torch.arange(2)].sign()
+    directions = directions * directions[largest, torch.arange(2, device=largest.device)].sign()
     points = x @ directions
     total = float((x**2).sum()) or 1.0
     return Projection(rows, points.numpy(), (points**2).sum(0).numpy() / total)
@@ -71,7 +71,8 @@ def _principal(x: torch.Tensor, seed: int) -> torch.Tensor:
     Eight rounds with 14 spare directions leave an error of (eigenvalue 17 / eigenvalue 2)^8. torch.pca_lowrank does the
     same, but draws from torch's global generator and fails where there are fewer rows than directions.
     """
-    basis = torch.randn(x.shape[1], min(16, x.shape[1]), generator=torch_stream(seed, "feature map"))
+    generator = torch_stream(seed, "feature map")
+    basis = torch.randn(x.shape[1], min(16, x.shape[1]), generator=generator, device=generator.device)
     for _ in range(8):
         basis = torch.linalg.qr(x.mT @ (x @ basis)).Q
     rotation: torch.Tensor = torch.linalg.eigh((x @ basis).mT @ (x @ basis)).eigenvectors

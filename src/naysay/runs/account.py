@@ -81,7 +81,7 @@ def _by_class(comp: Tensor, predicted: Tensor) -> NDArray[np.float32]:
     """The mean labels (K, K) of the labelled rows of each predicted class; NaN where no row was predicted so."""
     labelled = comp.sum(1) > 0
     n_classes = comp.shape[1]
-    total = torch.zeros(n_classes, n_classes, dtype=torch.float64)
+    total = torch.zeros(n_classes, n_classes, dtype=torch.float64, device=comp.device)
     total.index_add_(0, predicted[labelled], comp[labelled].double())
     count = torch.bincount(predicted[labelled], minlength=n_classes)[:, None]
     return torch.where(count > 0, total / count, torch.nan).float().numpy()

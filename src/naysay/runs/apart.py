@@ -50,6 +50,6 @@ def part_by_encoders(data: Labelled, settings: Settings) -> tuple[str, tuple[Ten
 def _kept_from(path: str, images: Any) -> tuple[str, Tensor]:
     """What the encoder at `path` was pretrained on, and the numbers of those of the images that it was kept from."""
     if not is_encoder(path) or not Path(path).with_suffix(".json").is_file():  # no card, as of embeddings
-        return UNKNOWN, torch.empty(0, dtype=torch.long)
+        return UNKNOWN, torch.empty(0, dtype=torch.long, device="cpu")  # numpy takes these row numbers
     refuse_table(images)
     return kept_from(read_card(path)[0], images, path)

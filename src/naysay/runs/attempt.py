@@ -121,7 +121,7 @@ def attempt(scheme: str, models: Sequence[Model], near: EstimatedT | None, seen:
         assert isinstance(model.predictor, Predictor)
         logits = model.predictor.logits(held.x).cpu()
         # what cpe-i estimates is how often each label is named, without a T between
-        label_T = torch.eye(logits.shape[1]) if model.predictor.config.loss == "cpe-i" else T
+        label_T = torch.eye(logits.shape[1], device=logits.device) if model.predictor.config.loss == "cpe-i" else T
         predicted = model.predictor.decode(logits)
         named.append((logits, held.comp, label_T))
         right.append(selection.ure_accuracy(predicted, held.comp, usable(T)))

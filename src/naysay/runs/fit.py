@@ -158,7 +158,8 @@ def fit(
     choice = processes.agree(selection.choose({one.name: (one.loss, one.estimate) for one in attempts}, recommended))
     kept, items = models[choice.kept][0], None if settings.refit or taken.items is data.items else taken.items
     if settings.refit:
-        every, nothing = torch.arange(len(data.comp)), torch.empty(0, dtype=torch.long)
+        every = torch.arange(len(data.comp), device=data.comp.device)
+        nothing = every[:0]
         ground = prepare(data, [choice.kept], every, nothing)
         tell(f"training with scheme {choice.kept}, which is kept, on all labels")
         kept = train(choice.kept, ground, data.items.x)

@@ -85,7 +85,8 @@ def attempts(
 def kept(found: portfolio.Found, data: Labelled, space: Space, settings: Settings, oracle: Oracle | None) -> Model:
     """The mixture as the run's model: trained on all rows, on the labels as they were given."""
     started = time.perf_counter()
-    every, nothing = torch.arange(len(data.comp)), torch.empty(0, dtype=torch.long)
+    every = torch.arange(len(data.comp), device=data.comp.device)
+    nothing = every[:0]
     part = holdout.part(data.items.x, data.comp, every, nothing)
     k = min(5, len(data.comp) - 1)
     graph = neighbors.build(space.features, k, settings.sharing.method, space.metric)  # to show examples by

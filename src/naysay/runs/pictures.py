@@ -47,7 +47,8 @@ def picture(p: Tensor, predicted: Tensor, x: Any, names: Sequence[str], doubtful
     """
     n_classes = p.shape[1]
     counts = torch.histc(p.max(1).values, BINS, 0.0, 1.0)
-    mass = torch.zeros(n_classes, n_classes, dtype=torch.float64).index_add_(0, predicted, p.double())
+    mass = torch.zeros(n_classes, n_classes, dtype=torch.float64, device=p.device)
+    mass.index_add_(0, predicted, p.double())
     either = (mass + mass.T).triu(1)
     most, at = either.flatten().topk(min(PAIRS, n_classes * (n_classes - 1) // 2))
     most, at = most[most >= FEWEST], at[most >= FEWEST]

@@ -29,7 +29,8 @@ STRENGTHS = {"weak": (0.45, 0.30, 0.25), "strong": (0.75, 0.24, 0.01)}
 def uniform(n_classes: int) -> Tensor:
     """Every wrong class is named equally often: 1/(K-1) off the diagonal."""
     check_n_classes(n_classes)
-    return (1 - torch.eye(n_classes, dtype=torch.float64)) / (n_classes - 1)
+    # no input says where: matrices of this module are made on the CPU, and moved by who uses them
+    return (1 - torch.eye(n_classes, dtype=torch.float64, device="cpu")) / (n_classes - 1)
 
 
 def biased(n_classes: int, strength: str | Sequence[float] = "strong", seed: int = 0) -> Tensor:
@@ -43,18 +44,21 @@ def biased(n_classes: int, strength: str | Sequence[float] = "strong", seed: int
         if strength not in STRENGTHS:
             raise unknown("strength", strength, STRENGTHS)
         strength = STRENGTHS[strength]
-    shares = torch.tensor(list(strength), dtype=torch.float64)
+    generator = torch_stream(seed, "biased transition")
+    device = generator.device
+    shares = torch.tensor(list(strength), dtype=torch.float64, device=device)
     if len(shares) == 0 or bool((shares < 0).any()) or not torch.isclose(shares.sum(), shares.new_tensor(1.0)):
         raise InputError(f"the groups' shares must be at least 0 and sum to 1; got {list(strength)}.")
-    generator = torch_stream(seed, "biased transition")
-    group = torch.arange(n_classes - 1)
+    group = torch.arange(n_classes - 1, device=device)
     if n_classes > len(shares):
         group = group * len(shares) // (n_classes - 1)
     dealt = shares[group] / torch.bincount(group)[group]
-    T = torch.zeros(n_classes, n_classes, dtype=torch.float64)
+    T = torch.zeros(n_classes, n_classes, dtype=torch.float64, device=device)
+    classes = torch.arange(n_classes, device=device)
     for y in range(n_classes):
-        others = torch.arange(n_classes)[torch.arange(n_classes) != y]
-        T[y, others[torch.randperm(n_classes - 1, generator=generator)]] = dealt / dealt.sum()
+        others = classes[classes != y]
+        order = torch.randperm(n_classes - 1, generator=generator, device=device)
+        T[y, others[order]] = dealt / dealt.sum()
     return T
 
 
@@ -113,7 +117,7 @@ def human(name: str) -> Tensor:
     """A published matrix by name (see `HUMAN`): how annotators chose what to name as wrong."""
     if name not in HUMAN:
         raise unknown("published transition matrix", name, HUMAN)
-    counts = torch.tensor(_published()[name], dtype=torch.float64)
+    counts = torch.tensor(_published()[name], dtype=torch.float64, device="cpu")  # read from a file
     return counts / counts.sum(1, keepdim=True)
 
 

@@ -30,17 +30,20 @@ def sample(y_true: Any, T: Any, n_labels: int = 1, seed: int = 0, *, replace: bo
     if n_labels < 1 or (not replace and n_labels > fewest):
         can = "at least 1" if replace else f"1 to {fewest}, the classes T can name for every true class"
         raise InputError(f"n_labels must be {can}; got {n_labels}.")
+    # labels are drawn where the generator is, so that they are the same on every device
     generator = torch_stream(seed, "complementary labels")
+    device = generator.device
+    T, true = T.to(device), y_true.to(device)
     if replace or n_labels == 1:
         # inverse of the cumulative distribution; the last column is forced to 1 against rounding
         edges = T.cumsum(1)
         edges[edges >= edges[:, -1:] - 1e-12] = 2.0
-        u = torch.rand(len(y_true), n_labels, dtype=torch.float64, generator=generator)
-        return torch.searchsorted(edges[y_true], u, right=True)
+        u = torch.rand(len(true), n_labels, dtype=torch.float64, generator=generator, device=device)
+        return torch.searchsorted(edges[true], u, right=True).to(y_true.device)
     # the n largest of log T + Gumbel noise are n draws without replacement (Plackett-Luce)
-    gumbel = -torch.empty(len(y_true), len(T), dtype=torch.float64).exponential_(generator=generator).log()
-    drawn: Tensor = (T.log()[y_true] + gumbel).topk(n_labels, dim=1).indices
-    return drawn
+    waits = torch.empty(len(true), len(T), dtype=torch.float64, device=device).exponential_(generator=generator)
+    drawn: Tensor = (T.log()[true] - waits.log()).topk(n_labels, dim=1).indices
+    return drawn.to(y_true.device)
 
 
 def oracle_empirical(y_true: Any, comp: Any) -> Tensor:
@@ -50,7 +53,8 @@ def oracle_empirical(y_true: Any, comp: Any) -> Tensor:
     if len(y_true) and (int(y_true.min()) < 0 or int(y_true.max()) >= comp.shape[1]):
         got = f"{int(y_true.min())} to {int(y_true.max())}"
         raise InputError(f"y_true must be class numbers 0 to {comp.shape[1] - 1}; got {got}.")
-    total = torch.zeros(comp.shape[1], comp.shape[1], dtype=torch.float64).index_add_(0, y_true, comp)
+    total = torch.zeros(comp.shape[1], comp.shape[1], dtype=torch.float64, device=comp.device)
+    total.index_add_(0, y_true, comp)
     count = total.sum(1, keepdim=True)
     if bool((count == 0).any()):
         without = int((count == 0).flatten().nonzero()[0])
@@ -69,8 +73,10 @@ def explicit_sharing(comp: Any, y_true: Any, fraction: float = 0.5, seed: int = 
     if not 0 <= fraction <= 1:
         raise InputError(f"fraction must be 0 to 1; got {fraction}.")
     seen = comp > 0
-    unseen = ~seen & (torch.arange(comp.shape[1]) != y_true[:, None])
-    draw = torch.rand(comp.shape, generator=torch_stream(seed, "explicit sharing")).masked_fill(~unseen, 2.0)
+    unseen = ~seen & (torch.arange(comp.shape[1], device=comp.device) != y_true[:, None])
+    generator = torch_stream(seed, "explicit sharing")
+    draw = torch.rand(comp.shape, generator=generator, device=generator.device).to(comp.device)
+    draw = draw.masked_fill(~unseen, 2.0)
     rank = draw.argsort(1).argsort(1)
     added = unseen & (rank < (fraction * unseen.sum(1, keepdim=True) + 0.5).floor())
     weight = 1 / seen.sum(1, keepdim=True).clamp_min(1)
@@ -80,7 +86,7 @@ def explicit_sharing(comp: Any, y_true: Any, fraction: float = 0.5, seed: int = 
 
 
 def _truth(y_true: Any, comp: Tensor) -> Tensor:
-    numbers = torch.as_tensor(y_true, dtype=torch.int64)
+    numbers = torch.as_tensor(y_true, dtype=torch.int64, device=comp.device)
     if numbers.shape != comp.shape[:1]:
         got = f"{tuple(numbers.shape)} for {len(comp)} rows"
         raise InputError(f"y_true must have one class number per row of comp; got {got}.")

@@ -63,7 +63,7 @@ class Consistent(teaching.Teaching):
         """How each image is moved in its weak view, the numbers of its strong one, the cut's place, view and mix."""
         moves = draw_moves(len(self.x), self.config.crop, self.config.flip, self.config.seed, epoch)
         numbers = torch_stream(self.config.seed, f"strong views/{epoch}")
-        strong = torch.rand(len(self.x), STRONG_DRAWS + 2, generator=numbers)
+        strong = torch.rand(len(self.x), STRONG_DRAWS + 2, generator=numbers, device=numbers.device)
         return torch.cat([moves, strong], 1).to(order.device).index_select(0, order)
 
     def see(self, rows: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:

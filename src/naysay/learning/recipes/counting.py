@@ -75,7 +75,8 @@ def _learn(rows: Tensor, counts: Tensor, T: Tensor, wanted: Tensor | None, seed:
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=epochs * (n // size))
     with torch.enable_grad(), torch.autocast(rows.device.type, enabled=False):
         for epoch in range(epochs):
-            order = torch.randperm(n, generator=torch_stream(seed, f"counting/{turn}/{epoch}")).to(rows.device)
+            generator = torch_stream(seed, f"counting/{turn}/{epoch}")
+            order = torch.randperm(n, generator=generator, device=generator.device).to(rows.device)
             for some in torch.split(order[: n // size * size], size):
                 p = network(rows[some]).softmax(1)
                 loss = -(counts[some] * (p @ T).log()).sum(1).mean()

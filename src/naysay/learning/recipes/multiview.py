@@ -96,7 +96,7 @@ class MultiView(Learner):
         self.options, self.view = options, View(**{"size": size, **options.view})
         if options.neighbors:
             self.register_buffer("near", own_rows(len(self.x), options.neighbors, self.x.device))
-            self.register_buffer("chance", torch.zeros(()))
+            self.register_buffer("chance", torch.zeros((), device=self.x.device))
 
     def make_encoder(self, task: Task) -> nn.Module:
         """The task's own encoder, or a fresh one."""

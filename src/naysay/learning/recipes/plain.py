@@ -53,7 +53,7 @@ class Plain(Learner):
         if self.x.ndim == 2:
             self.x = self.normaliser(self.x)
         self.model = build_model(task, comp.shape[1])
-        start = losses.prepare(config.loss, task.T, torch.empty(0, comp.shape[1]))
+        start = losses.prepare(config.loss, task.T, torch.empty(0, comp.shape[1], device=self.x.device))
         self.transition = losses.trainable_transition(start) if self.loss.learns_T else None
         # not persistent: it follows from T, which the run's identity already names
         self.register_buffer("prepared", None if self.loss.learns_T else start, persistent=False)

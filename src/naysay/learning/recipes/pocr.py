@@ -89,7 +89,7 @@ class Pocr(Plain):
         """How each image is moved in its weak view, and the numbers of its strong ones."""
         moves = draw_moves(len(self.x), self.config.crop, self.config.flip, self.config.seed, epoch)
         numbers = torch_stream(self.config.seed, f"strong views/{epoch}")
-        strong = torch.rand(len(self.x), self.settings.views * STRONG_DRAWS, generator=numbers)
+        strong = torch.rand(len(self.x), self.settings.views * STRONG_DRAWS, generator=numbers, device=numbers.device)
         return torch.cat([moves, strong], 1).to(order.device).index_select(0, order)
 
     def forward(self, rows: Tensor, draws: Tensor | None) -> tuple[Tensor, Tensor | None]:

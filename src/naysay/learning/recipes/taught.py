@@ -27,7 +27,8 @@ class Taught(teaching.Teaching):
 
     def draw(self, epoch: int, order: Tensor) -> Tensor:
         """How much of each row is mixed with another."""
-        numbers = torch.rand(len(self.x), 1, generator=torch_stream(self.config.seed, f"mixes/{epoch}"))
+        generator = torch_stream(self.config.seed, f"mixes/{epoch}")
+        numbers = torch.rand(len(self.x), 1, generator=generator, device=generator.device)
         return numbers.to(order.device).index_select(0, order)
 
     def see(self, rows: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:

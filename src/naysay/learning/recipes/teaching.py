@@ -207,7 +207,8 @@ class Teaching(Plain):
             shared = READ if linear else strength(self.likelihood.exp(), self.class_shares)
         # neighbours share an instance's own labels too; a linear model has only learned from them
         first = [0.0, 1.0, own if linear else 0.0]
-        self.powers.copy_(torch.tensor(first if alone else [options.trust, shared, own]))
+        powers = first if alone else [options.trust, shared, own]
+        self.powers.copy_(torch.tensor(powers, device=self.powers.device))
         self.met.zero_(), self.named.zero_()
 
     def renew_shared(self, epoch: int) -> None:
@@ -417,7 +418,8 @@ def strength(T: Tensor, class_shares: Tensor | None) -> float:
     say nothing. One of ten even classes gives 0.2 and one of twenty 0.29: what runs on CIFAR-10 and CIFAR-20 had found.
     """
     T = T.double().cpu() / T.double().cpu().sum(1, keepdim=True)
-    q = torch.full((len(T),), 1 / len(T), dtype=torch.float64) if class_shares is None else class_shares.cpu()
+    even = torch.full((len(T),), 1 / len(T), dtype=torch.float64, device=T.device)
+    q = even if class_shares is None else class_shares.to(even)
     nats = float(torch.special.entr(q @ T).sum() - q @ torch.special.entr(T).sum(1))
     return min(STRONGEST, UNIT / math.sqrt(max(nats, UNIT**2)))
 
