@@ -3,7 +3,8 @@
 `python -m benchmarks estimates [...]` instead asks how many estimated accuracies hold the truth (`estimates.py`),
 `python -m benchmarks tables [...]` holds the default against two lines of scikit-learn (`tables.py`), `python -m
 benchmarks hard [...]` asks the same of intervals on hard sets (`hard.py`), and `python -m benchmarks sharing-choices
-[...]` holds settings chosen by hidden labels against the paper's (`sharing_choices.py`).
+[...]` holds settings chosen by hidden labels against the paper's (`sharing_choices.py`). `python -m benchmarks gates
+[...]` says whether the package is as right, as fast and as light as it was (`gates.py`).
 """
 
 import subprocess
@@ -21,6 +22,10 @@ STEPS = (
 )
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["gates"]:
+        from benchmarks import gates
+
+        sys.exit(gates.main(sys.argv[2:]))
     RESULTS.mkdir(exist_ok=True)
     alone = sys.argv[1:2] in (["estimates"], ["tables"], ["hard"], ["sharing-choices"])
     asked = ((f"{sys.argv[1].replace('-', '_')}.py", *sys.argv[2:]),) if alone else STEPS
