@@ -50,6 +50,7 @@ NAMES = (
     "tab-baselines",
     "tab-simsiam",
     "check-order",
+    "check-rate",
     "check-features",
     "check-labels",
     "check-gamma",
