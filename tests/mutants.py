@@ -778,7 +778,7 @@ MUTANTS = [
     *of(
         "transition/matrices.py",
         "test_transition.py",
-        ("dtype=torch.float64)) / (n_classes - 1)", "dtype=torch.float64)) / n_classes"),
+        ('device="cpu")) / (n_classes - 1)', 'device="cpu")) / n_classes'),
         ("(1 - rate) * T + rate / len(T)", "(1 - rate) * T + rate * torch.eye(len(T))"),
         (".fill_diagonal_(0.0)", "", "test_transition.py test_shares.py"),
         ('torch_stream(seed, "biased transition")', 'torch_stream(0, "biased transition")'),
@@ -787,7 +787,7 @@ MUTANTS = [
         "transition/sampling.py",
         "test_transition.py",
         ('torch_stream(seed, "complementary labels")', 'torch_stream(0, "complementary labels")'),
-        ("edges[y_true], u", "edges[y_true.flip(0)], u"),
+        ("edges[true], u", "edges[true.flip(0)], u"),
     ),
     *of(
         "neighbors/__init__.py",
