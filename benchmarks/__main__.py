@@ -7,6 +7,7 @@ benchmarks hard [...]` asks the same of intervals on hard sets (`hard.py`), and 
 [...]` says whether the package is as right, as fast and as light as it was (`gates.py`).
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,4 +32,5 @@ if __name__ == "__main__":
     asked = ((f"{sys.argv[1].replace('-', '_')}.py", *sys.argv[2:]),) if alone else STEPS
     for script, *arguments in asked:
         print(f"\n{script}", flush=True)
-        subprocess.run([sys.executable, str(HERE / script), *arguments], check=True)
+        environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}  # scripts import each other by either name
+        subprocess.run([sys.executable, str(HERE / script), *arguments], check=True, env=environment)

@@ -34,23 +34,10 @@ N_NODES, N_EDGES, N_CLASSES = 20_000, 64, 10
 
 def table(name: str, kind: str, seed: int) -> float:
     """The accuracy of a run's default on a row of the benchmark `tables`."""
-    import torch
+    from benchmarks.tables import draw, fit_default, split
 
-    from benchmarks.table_sets import REAL, SETS, TESTED
-    from benchmarks.tables import TEST, draw
-    from naysay import runs
-    from naysay.datasets.dataset import Items, numbered
-    from naysay.learning import Config
-    from naysay.reading import Labelled
-
-    x, y = SETS[name](seed)
-    order = np.random.default_rng([seed, 1]).permutation(len(x))
-    test, train = np.split(order, [int(TEST * len(x)) if SETS[name] in REAL else TESTED])
-    comp = draw(y[train], kind, seed)
-    classes = tuple(map(str, range(comp.shape[1])))
-    data = Labelled(Items(numbered(len(train)), x[train]), comp.to(torch.float32), classes)
-    settings = runs.Settings(Config(seed=seed), auto=True)
-    fitted = runs.fit(data, settings, tell=lambda line: None)
+    x, y, train, test = split(name, seed)
+    fitted = fit_default(x[train], draw(y[train], kind, seed), seed)
     predictor = fitted.kept.predictor
     return accuracy(predictor.logits(x[test]).argmax(1), y[test])
 

@@ -79,22 +79,33 @@ def calibration_error(p: Any, right: Any) -> float:
     return float(sum(abs((stated - right)[bins == at].sum()) for at in range(10)) / len(right))
 
 
+def split(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
+    """Rows and classes of a set, and the numbers of the rows to train on and to test on."""
+    x, y = SETS[name](seed)
+    order = np.random.default_rng([seed, 1]).permutation(len(x))
+    test, train = np.split(order, [int(TEST * len(x)) if SETS[name] in REAL else TESTED])
+    return x, y, train, test
+
+
+def fit_default(x: Any, comp: Any, seed: int) -> Any:
+    """The run that the command's default makes of rows with labels (n, K)."""
+    classes = tuple(map(str, range(comp.shape[1])))
+    data = Labelled(Items(numbered(len(x)), x), comp.float(), classes)
+    return runs.fit(data, runs.Settings(Config(seed=seed), auto=True), tell=lambda line: None)
+
+
 def measure(job: tuple[str, str, int]) -> dict[str, Any]:
     """One set, kind of labels and seed."""
     name, kind, seed = job
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    x, y = SETS[name](seed)
-    order = np.random.default_rng([seed, 1]).permutation(len(x))
-    test, train = np.split(order, [int(TEST * len(x)) if SETS[name] in REAL else TESTED])
+    x, y, train, test = split(name, seed)
     comp = draw(y[train], kind, seed)
-    n_classes = comp.shape[1]
     alternatives = {
         other: float((found == y[test]).mean()) for other, found in plain(x[train], comp.numpy(), x[test]).items()
     }
     started = time.process_time()
-    data = Labelled(Items(numbered(len(train)), x[train]), comp.float(), tuple(map(str, range(n_classes))))
-    fitted = runs.fit(data, runs.Settings(Config(seed=seed), auto=True), tell=lambda line: None)
+    fitted = fit_default(x[train], comp, seed)
     seconds = time.process_time() - started
     model = fitted.kept.predictor
     p = model.probabilities(model.logits(x[test])).numpy()
